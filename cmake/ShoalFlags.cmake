@@ -1,0 +1,38 @@
+# Compiler flags and output folders, the same for every target.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+# The torch plugin links the static layers into a shared object.
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+# No NDEBUG: checks stay on in release. -g1 keeps line numbers in stack traces at a small cost.
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")
+set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g")
+
+add_compile_options(
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Werror
+  # Contraction into FMA would make results depend on the compiler's mood; where FMA is wanted, std::fma says so.
+  -ffp-contract=off)
+
+if(SHOAL_SANITIZE STREQUAL "asan-ubsan")
+  set(shoal_sanitize_flags -fsanitize=address,undefined -fno-sanitize-recover=all)
+elseif(SHOAL_SANITIZE STREQUAL "tsan")
+  set(shoal_sanitize_flags -fsanitize=thread)
+elseif(NOT SHOAL_SANITIZE STREQUAL "")
+  message(FATAL_ERROR "SHOAL_SANITIZE=${SHOAL_SANITIZE} is unknown; use asan-ubsan, tsan or nothing")
+endif()
+if(shoal_sanitize_flags)
+  # Instrumented code takes long to optimize: -O1 halves that, and runs fast enough.
+  set(CMAKE_CXX_FLAGS_RELEASE "-O1 -g")
+  add_compile_options(${shoal_sanitize_flags} -fno-omit-frame-pointer)
+  add_link_options(${shoal_sanitize_flags})
+endif()
+
+# bin/shoal finds its plugin in ../lib/shoal, in the build tree as after an installation.
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+set(SHOAL_PLUGIN_DIRECTORY "${PROJECT_BINARY_DIR}/lib/shoal")

@@ -1,0 +1,104 @@
+# How folders become targets: shoal_layer for a folder of src/, shoal_test for a test program.
+include(GoogleTest)
+
+# shoal_add_folders(DIR...)
+# Adds those folders, in this order, that have a CMakeLists.txt. A folder that has none yet is watched, so that
+# the build configures itself again when it gets one.
+function(shoal_add_folders)
+  foreach(folder IN LISTS ARGN)
+    set(path "${CMAKE_CURRENT_SOURCE_DIR}/${folder}")
+    if(EXISTS "${path}/CMakeLists.txt")
+      add_subdirectory(${folder})
+    else()
+      while(NOT EXISTS "${path}")
+        cmake_path(GET path PARENT_PATH path)
+      endwhile()
+      set_property(DIRECTORY "${PROJECT_SOURCE_DIR}" APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${path}")
+    endif()
+  endforeach()
+endfunction()
+
+# shoal_layer(NAME SOURCES file... [DEPENDS layer...] [LIBRARIES target...])
+# Makes the library shoal_NAME (alias shoal::NAME). DEPENDS names layers, LIBRARIES anything else that can be
+# linked; both are passed on to whoever links this layer. A layer of headers alone becomes an INTERFACE library.
+function(shoal_layer name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS;LIBRARIES")
+  shoal_reject_leftovers("shoal_layer(${name})" "${arg_UNPARSED_ARGUMENTS}")
+  set(compiled ${arg_SOURCES})
+  list(FILTER compiled INCLUDE REGEX "\\.cc$")
+  if(compiled)
+    set(type STATIC)
+    set(scope PUBLIC)
+  else()
+    set(type INTERFACE)
+    set(scope INTERFACE)
+  endif()
+
+  add_library(shoal_${name} ${type} ${arg_SOURCES})
+  add_library(shoal::${name} ALIAS shoal_${name})
+  target_include_directories(shoal_${name} ${scope}
+    "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
+  list(TRANSFORM arg_DEPENDS PREPEND "shoal::")
+  target_link_libraries(shoal_${name} ${scope} ${arg_DEPENDS} ${arg_LIBRARIES})
+endfunction()
+
+# shoal_test(NAME SOURCES file... [DEPENDS layer...] [LIBRARIES target...] [LABELS label...])
+# Makes the GoogleTest program NAME and registers each of its tests. The label says where a test runs:
+#   fast (the default)  milliseconds, no processes or clock; also runs under the sanitizers
+#   live                real processes, files or time
+#   slow                whole training runs and large swarms
+function(shoal_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS;LIBRARIES;LABELS")
+  shoal_reject_leftovers("shoal_test(${name})" "${arg_UNPARSED_ARGUMENTS}")
+  if(NOT arg_LABELS)
+    set(arg_LABELS fast)
+  endif()
+  shoal_test_timeout(timeout ${arg_LABELS})
+
+  add_executable(${name} ${arg_SOURCES})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  if(SHOAL_SANITIZE)
+    # GoogleTest's macros take three times as long to compile with the sanitizers at -O1, for nothing: the code
+    # under test is in the layers. It also runs coroutines without optimization, where g++ once failed.
+    target_compile_options(${name} PRIVATE -O0)
+  endif()
+  list(TRANSFORM arg_DEPENDS PREPEND "shoal::")
+  target_link_libraries(${name} PRIVATE ${arg_DEPENDS} ${arg_LIBRARIES} GTest::gmock GTest::gtest_main)
+  gtest_discover_tests(${name}
+    DISCOVERY_MODE PRE_TEST
+    DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${timeout})
+endfunction()
+
+# shoal_script_test(NAME LABELS label... COMMAND program argument...)
+# Registers a test that is a script; it passes when the script exits with 0.
+function(shoal_script_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "COMMAND;LABELS")
+  shoal_reject_leftovers("shoal_script_test(${name})" "${arg_UNPARSED_ARGUMENTS}")
+  shoal_test_timeout(timeout ${arg_LABELS})
+  add_test(NAME ${name} COMMAND ${arg_COMMAND})
+  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${timeout})
+endfunction()
+
+# A timeout is a backstop against hangs, far above what a test of this label may take.
+function(shoal_test_timeout result)
+  if("slow" IN_LIST ARGN)
+    set(seconds 600)
+  elseif("live" IN_LIST ARGN)
+    set(seconds 120)
+  elseif("fast" IN_LIST ARGN)
+    set(seconds 60)
+  else()
+    message(FATAL_ERROR "a test needs one of the labels fast, live, slow; it has: ${ARGN}")
+  endif()
+  if(SHOAL_SANITIZE)
+    math(EXPR seconds "${seconds} * 5")
+  endif()
+  set(${result} ${seconds} PARENT_SCOPE)
+endfunction()
+
+function(shoal_reject_leftovers where leftovers)
+  if(leftovers)
+    message(FATAL_ERROR "${where}: unknown arguments: ${leftovers}")
+  endif()
+endfunction()

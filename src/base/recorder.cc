@@ -1,0 +1,81 @@
+#include "base/recorder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/check.h"
+
+namespace shoal {
+
+std::string_view to_string(EventKind kind) {
+  static constexpr std::array<std::string_view, kEventKinds> kNames = {
+      "send posted",     "send done",       "recv posted",  "recv done",    "message dropped",
+      "op cancelled",    "RANGE REUSED",    "view seen",    "suspected",    "fenced out",
+      "share added",     "step reduced",    "step applied", "state agreed", "checkpoint begun",
+      "checkpoint done", "checkpoint read", "worker done",  "node started", "node crashed",
+      "node frozen",     "node thawed",     "link cut",     "link healed",  "slowed down",
+      "file data lost"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+std::string describe(const Event& e) {
+  std::string peer = e.peer == kNobody ? std::string("-") : fmt::format("{}", e.peer);
+  return fmt::format("{:>8} {:12.6f}s node {}.{} {:<15} peer {} group {} gen {} a={} b={:#x} c={}",
+                     e.sequence, seconds(e.at), e.node, e.incarnation, to_string(e.kind), peer,
+                     e.group, e.generation, e.a, e.b, e.c);
+}
+
+Recorder::Recorder(std::size_t depth) : depth_(depth) {
+  SHOAL_CHECK(depth > 0 && (depth & (depth - 1)) == 0, "depth {} is no power of two", depth);
+}
+
+void Recorder::record(Event event) {
+  event.sequence = sequence_++;
+  hash_.add(static_cast<std::uint64_t>(event.at.time_since_epoch().count()));
+  hash_.add(std::uint64_t{event.node.value()} << 32U | event.peer.value());
+  hash_.add(std::uint64_t{event.generation.value()} << 32U | event.incarnation.value());
+  hash_.add(std::uint64_t{event.group.value()} << 8U | static_cast<std::uint64_t>(event.kind));
+  hash_.add(event.a);
+  hash_.add(event.b);
+  hash_.add(event.c);
+
+  const std::size_t node = event.node == kNobody ? 0 : event.node.value() + 1;
+  if (node >= rings_.size()) rings_.resize(node + 1);
+  Ring& ring = rings_[node];
+  if (ring.events.size() < depth_) {
+    ring.events.push_back(event);
+  } else {
+    ring.events[ring.next] = event;
+    ring.next = (ring.next + 1) & (depth_ - 1);
+  }
+  for (Observer* observer : observers_) observer->on(event);
+}
+
+std::vector<Event> Recorder::last(NodeId node) const {
+  const std::size_t index = node == kNobody ? 0 : node.value() + 1;
+  if (index >= rings_.size()) return {};
+  const Ring& ring = rings_[index];
+  std::vector<Event> events(ring.events);
+  std::rotate(events.begin(), events.begin() + static_cast<std::ptrdiff_t>(ring.next),
+              events.end());
+  return events;
+}
+
+std::string Recorder::dump(std::size_t count) const {
+  std::vector<Event> all;
+  for (std::size_t index = 0; index < rings_.size(); ++index) {
+    const NodeId node = index == 0 ? kNobody : NodeId(static_cast<std::uint32_t>(index - 1));
+    const std::vector<Event> events = last(node);
+    const std::size_t skip = events.size() > count ? events.size() - count : 0;
+    all.insert(all.end(), events.begin() + static_cast<std::ptrdiff_t>(skip), events.end());
+  }
+  std::ranges::sort(all, {}, &Event::sequence);
+  std::string text =
+      fmt::format("flight recorder: last {} events of each node, {} in all\n", count, sequence_);
+  for (const Event& event : all) text += describe(event) + '\n';
+  return text;
+}
+
+}  // namespace shoal

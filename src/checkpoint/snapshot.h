@@ -1,0 +1,109 @@
+// Snapshots: the state of a job at a step, on disk, whole or not at all.
+//
+//   SnapshotStore store(env, files, {.folder = "checkpoint", .writer = "node0.1"});
+//   co_await store.write(step, std::move(parts));      // done = it survives any crash
+//   Restored restored = co_await store.read_latest();  // the newest good one, with warnings
+//
+// A snapshot is a folder step-N with a file per part and a manifest (manifest.h). It is written in
+// this order, and each arrow is a sync:
+//
+//   tmp-W-step-N/parts, manifest  ->  their names  ->  rename to step-N  ->  rename to latest
+//
+// so that a folder called step-N is complete. `latest` names the newest for people and other
+// programs; we go by the folders, of which the newest with right digests counts: no crash can set
+// that back, nor can a slower writer that moves `latest` to an older one.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/types.h"
+#include "runtime/buffer.h"
+#include "runtime/env.h"
+#include "runtime/files.h"
+#include "runtime/task.h"
+
+namespace shoal {
+
+// A part to write. The bytes stay as they are until the write is done.
+struct SnapshotPart {
+  std::string name;  // a plain file name
+  ConstBuf content;
+};
+
+struct Snapshot {
+  struct Part {
+    std::string name;
+    std::vector<std::byte> content;
+  };
+  Step step;
+  std::vector<Part> parts;  // in the order in which they were written
+  // Null when there is none of that name.
+  const std::vector<std::byte>* part(std::string_view name) const;
+};
+
+struct Restored {
+  std::optional<Snapshot> snapshot;   // none: there is nothing, or nothing good
+  std::vector<std::string> warnings;  // what was wrong, with which file
+};
+
+struct SnapshotOptions {
+  std::string folder;  // in the job's folder
+  // Differs between writers that are alive at once: say node and incarnation. No '-' or '/'.
+  std::string writer;
+  std::size_t keep = 2;  // how many to leave there, the new one included; at least 2
+};
+
+// Thread safety: none; at most one call at a time. Several stores may write to one folder at once:
+// the first to publish a step wins, and every completed write is kept or superseded by a newer one.
+// Invariant: once write(step) is done, read_latest() of any store finds that step or a newer one,
+// whoever crashes when, as long as what was synced stays on the disk in good order.
+class SnapshotStore {
+ public:
+  // Throws ConfigError for options that cannot be. env and files outlive the store.
+  SnapshotStore(Env& env, Files& files, SnapshotOptions options);
+
+  // Throws DataError (full disk, no permission); what was published before stays.
+  // A step that is there already, and good, is left as it is.
+  Task<void> write(Step step, std::vector<SnapshotPart> parts);
+
+  // Verifies every digest, and goes on to the next older snapshot with a warning when one is wrong.
+  // The next write removes those that were. Reads may run beside writes of other stores.
+  Task<Restored> read_latest();
+
+ private:
+  std::string in_folder(std::string_view name) const;
+  std::string temporary(std::string_view what, Step step) const;
+  bool is_own(std::string_view temporary) const;
+
+  Task<bool> is_safe(Step step);
+  Task<void> clear_leftovers();
+  Task<void> stage(Step step, std::vector<SnapshotPart> parts);
+  Task<void> publish(Step step);
+  Task<void> point_latest(Step step);
+  Task<bool> is_pointed(Step step);
+  Task<void> tidy(Step step);
+  Task<bool> clean_up(Step step);
+  Task<void> remove_own();
+  Task<void> discard(std::string name, Step step);
+  Task<void> sync_folder();
+
+  Task<std::optional<Snapshot>> newest_good(Step at_least, std::vector<std::string>& warnings);
+  Task<Snapshot> load(Step step);
+  Task<std::optional<Step>> read_pointer(std::vector<std::string>& warnings);
+  Task<bool> exists(std::string name);
+  Task<std::string> digest(ConstBuf content);
+
+  Env& env_;
+  Files& files_;
+  SnapshotOptions options_;
+  bool folder_is_durable_ = false;  // the names on the way to our folder
+  std::set<Step> broken_;           // seen by a read; the next write removes them
+};
+
+}  // namespace shoal

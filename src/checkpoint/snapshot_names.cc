@@ -1,0 +1,37 @@
+#include "checkpoint/snapshot_names.h"
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+
+namespace shoal {
+namespace {
+
+constexpr std::string_view kStepPrefix = "step-";
+
+}  // namespace
+
+std::string step_name(Step step) { return fmt::format("{}{}", kStepPrefix, step); }
+
+std::optional<Step> step_at_end(std::string_view name) {
+  const std::size_t at = name.rfind(kStepPrefix);
+  if (at == std::string_view::npos) return {};
+  const std::string_view digits = name.substr(at + kStepPrefix.size());
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (error != std::errc() || end != digits.data() + digits.size()) return {};
+  return Step(number);
+}
+
+std::vector<Step> published_steps(const std::vector<std::string>& names) {
+  std::vector<Step> steps;
+  for (const std::string& name : names) {
+    const std::optional<Step> step = step_at_end(name);
+    // Comparing with the name we would give it leaves out step-07 and the like.
+    if (step && name == step_name(*step)) steps.push_back(*step);
+  }
+  std::ranges::sort(steps, std::greater());
+  return steps;
+}
+
+}  // namespace shoal

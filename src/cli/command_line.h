@@ -1,0 +1,15 @@
+// From argv to a command's run function, and from whatever happens there to an exit code.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+
+namespace shoal {
+
+// Prints usage errors to stderr; an unknown command, option or choice is answered with the nearest
+// known one. ConfigError and DataError are usage errors as well, any other exception is a crash.
+ExitCode run_command_line(const std::vector<Command>& commands, int argc, const char* const* argv);
+
+}  // namespace shoal

@@ -1,0 +1,92 @@
+// shoal swarm: simulated runs with faults drawn from seeds.
+#include "sim/swarm.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <map>
+
+#include "cli/command.h"
+#include "train/sync_workload.h"
+
+namespace shoal {
+namespace {
+
+struct Options {
+  std::string workload = "sync";
+  std::uint64_t seeds = 1000;
+  std::uint64_t first = 0;
+  std::int64_t seed = -1;
+  std::uint64_t failures_max = 3;
+};
+
+const std::map<std::string, Workload>& workloads() {
+  static const std::map<std::string, Workload> kAll = {{"sync", sync_scenario}};
+  return kAll;
+}
+
+ExitCode exit_code(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::Fine: return ExitCode::kOk;
+    case Verdict::Liveness: return ExitCode::kLiveness;
+    case Verdict::Correctness: return ExitCode::kCorrectness;
+    case Verdict::Determinism: return ExitCode::kLostDeterminism;
+  }
+  return ExitCode::kCrash;
+}
+
+void print_counts(const char* title, const std::map<std::string, std::uint64_t>& counts) {
+  fmt::print("{}\n", title);
+  for (const auto& [what, count] : counts) fmt::print("  {:>10}  {}\n", count, what);
+}
+
+// One seed, told in full: what it draws, and how it went.
+ExitCode replay(const Workload& workload, Seed seed) {
+  fmt::print("seed {}\n{}", seed, describe(workload(seed)));
+  const SeedReport report = run_seed_twice(workload, seed);
+  fmt::print("{} messages, ended at {:.3f} virtual s, hash {:#018x}\n", report.outcome.messages,
+             seconds(report.outcome.end), report.outcome.hash);
+  print_counts("probes hit", report.outcome.probes);
+  print_counts("events checked", report.seen);
+  if (report.verdict != Verdict::Fine) fmt::print("{}\n{}\n", report.recorder, report.problem);
+  return exit_code(report.verdict);
+}
+
+ExitCode run(const Options& o) {
+  const auto workload = workloads().find(o.workload);
+  if (o.seed >= 0) return replay(workload->second, Seed(static_cast<std::uint64_t>(o.seed)));
+  // A failed check ends the process; the hook of run_seed has printed the seed by then.
+  std::uint64_t done = 0;
+  const SwarmReport swarm = run_swarm(
+      workload->second, Seed(o.first), o.seeds, o.failures_max, [&](const SeedReport& report) {
+        ++done;
+        if (report.verdict == Verdict::Fine) return;
+        fmt::print("seed {}: {}\n  replay: shoal swarm --workload {} --seed {}\n", report.seed,
+                   report.problem, o.workload, report.seed);
+        std::fflush(stdout);
+      });
+  print_counts("faults fired", swarm.faults);
+  print_counts("probes hit", swarm.probes);
+  print_counts("events checked", swarm.seen);
+  fmt::print("{} seeds from {}, each twice: {} messages, {} failures, hash {:#018x}\n", swarm.seeds,
+             o.first, swarm.messages, swarm.failures.size(), swarm.hash);
+  return swarm.failures.empty() ? ExitCode::kOk : exit_code(swarm.failures.front().verdict);
+}
+
+}  // namespace
+
+Command swarm_command() {
+  auto o = std::make_shared<Options>();
+  std::vector<std::string> names;
+  for (const auto& [name, workload] : workloads()) names.push_back(name);
+  return {.name = "swarm",
+          .summary = "simulated runs with clusters, recipes and faults drawn from seeds",
+          .options = {{"--workload", "what the nodes run", &o->workload, false, names},
+                      {"--seeds", "how many seeds, each run twice", &o->seeds},
+                      {"--first", "the first of them", &o->first},
+                      {"--seed", "replay this one and tell it in full", &o->seed},
+                      {"--failures-max", "stop after as many failures", &o->failures_max}},
+          .run = [o] { return run(*o); }};
+}
+
+}  // namespace shoal

@@ -1,0 +1,25 @@
+// Dissemination all-gather of small blocks, which is also the barrier. Bruck, Ho, Kipnis, Upfal,
+// Weathersby, "Efficient algorithms for all-to-all communications in multiport message-passing
+// systems", IEEE TPDS 8(11), 1997, doi:10.1109/71.642949.
+//
+//   have = my block
+//   for d = 1, 2, 4 .. < P:   send min(d, P-d) blocks of `have` to r+d, receive as many from r-d
+//
+// Symbols: P members, r own rank. Cost: ceil(log2 P) messages, P-1 blocks each way.
+// When it ends at one member, every member has begun it. Failure: as ring_all_reduce.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "collective/group.h"
+#include "runtime/task.h"
+
+namespace shoal {
+
+// `blocks` holds P blocks of equal size; the caller's own is at its rank. On return all are there.
+// It must live until the generation is retired. `room` has the size of `blocks`, and lives as long.
+Task<void> all_gather(const Group& group, std::span<std::byte> blocks, std::span<std::byte> room,
+                      std::uint64_t operation);
+
+}  // namespace shoal

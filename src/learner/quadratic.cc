@@ -1,0 +1,69 @@
+#include "learner/quadratic.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/random.h"
+
+namespace shoal {
+
+QuadraticLearner::QuadraticLearner(QuadraticOptions options) : options_(options) {
+  const std::size_t n = options_.dimensions.value();
+  SHOAL_CHECK_GT(n, 0U);
+  options_.buckets = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(options_.buckets, 1, n));
+  Random random(options_.seed, Purpose::Problem);
+  for (std::size_t j = 0; j < n; ++j) {
+    optimum_.push_back(static_cast<float>(random.normal()));
+    const double place = n == 1 ? 0 : static_cast<double>(j) / static_cast<double>(n - 1);
+    lambda_.push_back(static_cast<float>(std::pow(options_.condition, -place)));
+  }
+}
+
+void QuadraticLearner::initialize(Range w) const { std::ranges::fill(w.data(), 0.0F); }
+
+double QuadraticLearner::loss(std::span<const float> w) const {
+  double sum = 0;
+  for (std::size_t j = 0; j < w.size(); ++j) {
+    const double d = static_cast<double>(w[j]) - static_cast<double>(optimum_[j]);
+    sum += 0.5 * static_cast<double>(lambda_[j]) * d * d;
+  }
+  return sum;
+}
+
+void QuadraticLearner::add_gradients(std::span<const float> w, std::span<const SampleId> samples,
+                                     std::size_t from, std::span<float> g) const {
+  const auto sigma = static_cast<float>(options_.noise);
+  for (const SampleId sample : samples) {
+    const float sign = sample % 2 == 0 ? sigma : -sigma;
+    for (std::size_t i = 0; i < g.size();) {
+      // 64 signs from one draw: element j of pair p is bit j%64 of word j/64 of p's stream.
+      const std::size_t word = (from + i) / 64;
+      const std::uint64_t bits = Random(options_.seed, Purpose::Noise, sample / 2, word).bits();
+      const std::size_t end = std::min(g.size(), (word + 1) * 64 - from);
+      for (; i < end; ++i) {
+        const std::size_t j = from + i;
+        const float z = (bits >> (j % 64) & 1U) != 0 ? sign : -sign;
+        g[i] += lambda_[j] * (w[j] - optimum_[j] - z);
+      }
+    }
+  }
+}
+
+Task<void> QuadraticLearner::gradient(Env& env, Range w, Range g, std::vector<SampleId> samples,
+                                      Channel<Ready>& ready) {
+  const Elements touched = g.n * samples.size();
+  co_await env.work(Work::Forward, touched, [] {});
+  for (std::uint32_t b = 0; b < options_.buckets; ++b) {
+    // Backward reaches the last layer first.
+    const Range bucket = part_of(g, options_.buckets - 1 - b, options_.buckets);
+    co_await env.work(Work::Backward, bucket.n * samples.size(), [&] {
+      const std::span<float> out = bucket.data();
+      std::ranges::fill(out, 0.0F);
+      add_gradients(w.data(), samples, (bucket.at - g.at).value(), out);
+    });
+    ready.push(Ready{b, bucket.at - g.at, bucket.n});
+  }
+  ready.close();
+}
+
+}  // namespace shoal

@@ -1,0 +1,49 @@
+// A problem with a known answer: one parabola per sample, all with the same curvature.
+//
+//   f_i(w) = 1/2 sum_j lambda_j (w_j - w*_j - sigma z_ij)^2,     z_ij = +-1,  z_(2k+1) = -z_(2k)
+//
+// The optimum over an even number of samples is w* exactly; lambda runs from 1 down to 1/kappa,
+// evenly in its logarithm, so that kappa is the condition number. Milliseconds for thousands of
+// steps, which is what the simulator's swarm trains.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "learner/learner.h"
+
+namespace shoal {
+
+struct QuadraticOptions {
+  Seed seed{};
+  Elements dimensions{64};
+  std::uint32_t buckets = 3;
+  double condition = 100;  // kappa
+  double noise = 1;        // sigma
+};
+
+class QuadraticLearner final : public Learner {
+ public:
+  explicit QuadraticLearner(QuadraticOptions options);
+
+  Elements parameters() const override { return options_.dimensions; }
+  Substance substance() const override { return Substance::Real; }
+  void initialize(Range w) const override;  // zero
+  Task<void> gradient(Env& env, Range w, Range g, std::vector<SampleId> samples,
+                      Channel<Ready>& ready) override;
+
+  std::span<const float> optimum() const { return optimum_; }
+  std::span<const float> curvature() const { return lambda_; }
+  // Of the whole problem (noise left out) at w; 0 at the optimum.
+  double loss(std::span<const float> w) const;
+  // The gradients of `samples` at w, added to g, for elements [from, from + g.size()).
+  void add_gradients(std::span<const float> w, std::span<const SampleId> samples, std::size_t from,
+                     std::span<float> g) const;
+
+ private:
+  QuadraticOptions options_;
+  std::vector<float> optimum_;
+  std::vector<float> lambda_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,10 @@
+// What libtorch says of itself.
+#pragma once
+
+#include "learner/torch_loader/torch_abi.h"
+
+namespace shoal {
+
+TorchDescription describe_torch();
+
+}  // namespace shoal

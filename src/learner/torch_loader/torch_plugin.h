@@ -1,0 +1,33 @@
+// Loads the libtorch plugin. Everything outside learner/torch reaches libtorch through this.
+//
+// libtorch reads its environment (OPENBLAS_CORETYPE, OMP_NUM_THREADS) while it loads: what shall
+// hold for it must be set before load().
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "learner/torch_loader/torch_abi.h"
+
+namespace shoal {
+
+// Where a program looks for its plugin: beside itself, then in ../lib/shoal.
+std::vector<std::filesystem::path> plugin_directories(const std::filesystem::path& executable);
+
+class TorchPlugin {
+ public:
+  // Throws ConfigError, which says what to install, when no directory holds a plugin that fits. A
+  // loaded plugin stays for the life of the process: libtorch does not survive being unloaded.
+  static TorchPlugin load(const std::vector<std::filesystem::path>& directories);
+
+  TorchDescription describe() const { return api_->describe(); }
+  const std::filesystem::path& file() const { return file_; }
+
+ private:
+  TorchPlugin(std::filesystem::path file, const TorchApi* api);
+
+  std::filesystem::path file_;
+  const TorchApi* api_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,131 @@
+// Env: the world as one node sees it, less the network, the disk and the others.
+// One of the four interfaces of the seam; see docs/architecture.md.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "base/random.h"
+#include "base/recorder.h"
+#include "base/types.h"
+#include "runtime/operation.h"
+
+namespace shoal {
+
+// What a loop over elements does, which is what its cost depends on.
+enum class Work : std::uint8_t { Forward, Backward, Reduce, Update, Encode, Decode, Copy, Io };
+inline constexpr std::size_t kWorkKinds = 8;
+std::string_view to_string(Work kind);
+
+class Env;
+
+class [[nodiscard]] SleepOp final : public Operation {
+ public:
+  using Result = void;
+  SleepOp(Env& env, Duration duration) : env_(&env), duration_(duration) {}
+  SleepOp(SleepOp&&) = default;
+  ~SleepOp() override { detach(); }
+  void await_resume() { rethrow(); }
+
+  Duration duration() const { return duration_; }
+  void fire() { complete(); }  // for the Env
+  void* timer = nullptr;       // for the Env
+
+ private:
+  void start() override;
+  bool abort() override;
+  Env* env_;
+  Duration duration_;
+};
+
+class WorkOp : public Operation {
+ public:
+  using Result = void;
+  WorkOp(Env& env, Work kind, Elements n) : env_(&env), kind_(kind), n_(n) {}
+  WorkOp(WorkOp&&) = default;
+  void await_resume() { rethrow(); }
+
+  Work kind() const { return kind_; }
+  Elements n() const { return n_; }
+  // For the Env.
+  virtual void run() = 0;
+  void done() { complete(); }
+  void failed_with(std::exception_ptr error) { fail(std::move(error)); }
+  void* timer = nullptr;
+
+ protected:
+  void start() override;
+  bool abort() override;
+
+ private:
+  Env* env_;
+  Work kind_;
+  Elements n_;
+};
+
+template <class F>
+class [[nodiscard]] WorkOf final : public WorkOp {
+ public:
+  WorkOf(Env& env, Work kind, Elements n, F f) : WorkOp(env, kind, n), f_(std::move(f)) {}
+  WorkOf(WorkOf&&) = default;
+  ~WorkOf() override { detach(); }
+  void run() override { f_(); }
+
+ private:
+  F f_;
+};
+
+class Env {
+ public:
+  virtual ~Env() = default;
+
+  virtual Time now() const = 0;
+  SleepOp sleep(Duration d) { return {*this, d}; }
+
+  // Every loop over elements goes through here. Live: runs f on the compute thread or inline, by
+  // policy; simulated: runs f, then sleeps its cost; timing-only: only sleeps.
+  template <class F>
+  WorkOf<F> work(Work kind, Elements n, F f) {
+    return WorkOf<F>(*this, kind, n, std::move(f));
+  }
+
+  // The job's stream for a purpose: the same on every node that asks with the same arguments.
+  Random random(Purpose purpose, std::uint64_t a = 0, std::uint64_t b = 0) const {
+    return {seed_, purpose, a, b};
+  }
+  Seed seed() const { return seed_; }
+
+  // Fills in time, node and incarnation, and hands the event to the flight recorder.
+  virtual void record(Event event) = 0;
+  // Marks that a rare path was reached; the swarm lists the probes that never were.
+  virtual void probe(const char* what) { (void)what; }
+  // True, now and then and only in simulation, at points where something legal but rare may happen.
+  virtual bool buggify(const char* site) {
+    (void)site;
+    return false;
+  }
+
+ protected:
+  explicit Env(Seed seed) : seed_(seed) {}
+
+ private:
+  friend class SleepOp;
+  friend class WorkOp;
+  virtual void start_sleep(SleepOp& op) = 0;
+  virtual void abort_sleep(SleepOp& op) = 0;
+  virtual void start_work(WorkOp& op) = 0;
+  virtual bool abort_work(WorkOp& op) = 0;
+
+  Seed seed_;
+};
+
+inline void SleepOp::start() { env_->start_sleep(*this); }
+inline bool SleepOp::abort() {
+  env_->abort_sleep(*this);
+  return true;
+}
+inline void WorkOp::start() { env_->start_work(*this); }
+inline bool WorkOp::abort() { return env_->abort_work(*this); }
+
+}  // namespace shoal

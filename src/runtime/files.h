@@ -1,0 +1,33 @@
+// Files: what must outlive the process. One of the four interfaces of the seam.
+//
+// Nothing is promised to survive a crash before it was synced: the content of a file by sync(path),
+// its name (creation, rename, removal) by sync of its folder. The simulator's implementation
+// forgets what was not. Paths are relative to the job's folder, with '/' between names.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "runtime/buffer.h"
+#include "runtime/task.h"
+
+namespace shoal {
+
+class Files {
+ public:
+  virtual ~Files() = default;
+
+  // Creates the file, and folders above it, or replaces its content. Throws DataError with the
+  // path and the reason (full disk, no permission) for anything that cannot be done, as all do.
+  virtual Task<void> write(std::string path, ConstBuf content) = 0;
+  virtual Task<std::vector<std::byte>> read(std::string path) = 0;
+  virtual Task<void> sync(std::string path) = 0;  // of a file or of a folder
+  // Atomic: readers see the old or the new, also for folders; replaces an existing file.
+  virtual Task<void> rename(std::string from, std::string to) = 0;
+  virtual Task<void> remove(std::string path) = 0;  // a file, or a folder with all in it
+  virtual Task<std::vector<std::string>> list(
+      std::string folder) = 0;  // names, sorted; {} if absent
+};
+
+}  // namespace shoal

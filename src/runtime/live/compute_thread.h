@@ -1,0 +1,53 @@
+// ComputeThread: runs functions one after the other, away from the loop, and reports back to it.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "runtime/live/loop.h"
+
+namespace shoal {
+
+// Thread safety: every method may be called from any thread. Invariants:
+// 1. Functions run in the order submitted, one at a time.
+// 2. For each ticket either revoke() returns true, and neither `run` nor `done` is ever called, or
+//    `run` is called once and then `done` once, by the loop.
+class ComputeThread {
+ public:
+  using Ticket = std::uintptr_t;  // 0 is never given
+
+  ComputeThread();
+  // Ends after the function that runs now. REQUIRES: nobody waits for one that is still queued.
+  ~ComputeThread();
+  ComputeThread(const ComputeThread&) = delete;
+  ComputeThread& operator=(const ComputeThread&) = delete;
+
+  // `done` is called on the loop's thread, with what `run` threw, or null. The loop must outlive
+  // this object.
+  Ticket submit(LiveLoop& loop, std::function<void()> run,
+                std::function<void(std::exception_ptr)> done);
+  bool revoke(Ticket ticket);
+
+ private:
+  struct Job {
+    Ticket ticket;
+    LiveLoop* loop;
+    std::function<void()> run;
+    std::function<void(std::exception_ptr)> done;
+  };
+  void main();
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<Job> queue_;  // guarded by mutex_, as are the two below
+  Ticket next_ = 1;
+  bool stopping_ = false;
+  std::thread thread_;  // last: it uses everything above
+};
+
+}  // namespace shoal

@@ -1,0 +1,89 @@
+#include "runtime/live/live_env.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/check.h"
+
+namespace shoal {
+namespace {
+
+// "For ever" still has to be a point in time: later than any job ends, and far from overflow.
+constexpr Duration kLongest = std::chrono::hours(24 * 365 * 100);
+
+void finish(WorkOp& op, std::exception_ptr error) {
+  if (error) {
+    op.failed_with(std::move(error));
+  } else {
+    op.done();
+  }
+}
+
+}  // namespace
+
+LiveEnv::LiveEnv(LiveLoop& loop, const LiveEnvOptions& options)
+    : Env(options.seed), loop_(&loop), options_(options), inline_(std::make_shared<Inline>()) {}
+
+LiveEnv::~LiveEnv() { SHOAL_CHECK(inline_->queue.empty(), "an Env ended before its work"); }
+
+void LiveEnv::record(Event event) {
+  if (options_.recorder == nullptr) return;
+  event.at = now();
+  event.node = options_.node;
+  event.incarnation = options_.incarnation;
+  options_.recorder->record(event);
+}
+
+void LiveEnv::start_sleep(SleepOp& op) {
+  const Time time = now() + std::clamp(op.duration(), Duration::zero(), kLongest);
+  // The timer's handle is a pointer to its constant key; SleepOp stores it without its type.
+  op.timer = const_cast<LiveLoop::TimerKey*>(loop_->at(time, [&op] {
+    op.timer = nullptr;
+    op.fire();
+  }));
+}
+
+void LiveEnv::abort_sleep(SleepOp& op) {
+  if (op.timer == nullptr) return;
+  loop_->cancel(static_cast<LiveLoop::Timer>(std::exchange(op.timer, nullptr)));
+}
+
+void LiveEnv::start_work(WorkOp& op) {
+  if (options_.compute == nullptr) {
+    inline_->queue.push_back(&op);
+    return schedule_inline();
+  }
+  const ComputeThread::Ticket ticket = options_.compute->submit(
+      *loop_, [&op] { op.run(); },
+      [&op](std::exception_ptr error) { finish(op, std::move(error)); });
+  op.timer = reinterpret_cast<void*>(ticket);
+}
+
+bool LiveEnv::abort_work(WorkOp& op) {
+  if (options_.compute == nullptr) return std::erase(inline_->queue, &op) > 0;
+  return options_.compute->revoke(reinterpret_cast<ComputeThread::Ticket>(op.timer));
+}
+
+void LiveEnv::schedule_inline() {
+  if (std::exchange(inline_->scheduled, true)) return;
+  loop_->defer([this, work = inline_] {
+    work->scheduled = false;
+    if (!work->queue.empty()) run_inline();
+  });
+}
+
+void LiveEnv::run_inline() {
+  WorkOp& op = *inline_->queue.front();
+  inline_->queue.pop_front();
+  std::exception_ptr error;
+  try {
+    op.run();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  finish(op, std::move(error));
+  if (!inline_->queue.empty()) schedule_inline();
+}
+
+}  // namespace shoal

@@ -1,0 +1,303 @@
+#include "runtime/live/loop.h"
+
+#include <fmt/core.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "runtime/task_group.h"
+
+namespace shoal {
+namespace {
+
+// A turn ends after so many resumptions, so that coroutines which keep each other ready starve
+// neither timers nor messages.
+constexpr int kResumptionsPerTurn = 512;
+// A busy loop looks at its descriptors every so many turns; a sleeping one at once.
+constexpr std::uint64_t kTurnsPerLook = 64;
+
+int checked(int result, const char* call) {
+  SHOAL_CHECK(result >= 0, "{}: {}", call, std::strerror(errno));
+  return result;
+}
+
+void add_to_epoll(int epoll, int descriptor) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = descriptor;
+  checked(epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event), "epoll_ctl");
+}
+
+void drain(int descriptor) {
+  std::uint64_t count = 0;
+  // Nothing to read is fine: the descriptor only wakes us, what to do is known from elsewhere.
+  [[maybe_unused]] const ssize_t n = read(descriptor, &count, sizeof count);
+}
+
+void print_stall(const std::vector<std::string>& waiting) {
+  for (const std::string& line : waiting) fmt::print(stderr, "stalled: {}\n", line);
+}
+
+}  // namespace
+
+LiveLoop::LiveLoop(LoopOptions options) : options_(options), stall_hook_(print_stall) {
+  epoll_ = checked(epoll_create1(EPOLL_CLOEXEC), "epoll_create1");
+  event_ = checked(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd");
+  alarm_ = checked(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK), "timerfd_create");
+  add_to_epoll(epoll_, event_);
+  add_to_epoll(epoll_, alarm_);
+}
+
+LiveLoop::~LiveLoop() {
+  for (const int descriptor : signals_) close(descriptor);
+  close(alarm_);
+  close(event_);
+  close(epoll_);
+}
+
+Time LiveLoop::now() const {
+  return Time(
+      std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now() - options_.origin));
+}
+
+void LiveLoop::inject(Function function) {
+  bool wake = false;
+  {
+    const std::lock_guard lock(mutex_);
+    injected_.push_back(std::move(function));
+    wake = std::exchange(asleep_, false);
+    if (wake) ++wake_ups_;
+  }
+  if (!wake) return;
+  const std::uint64_t one = 1;
+  SHOAL_CHECK(write(event_, &one, sizeof one) == sizeof one, "eventfd: {}", std::strerror(errno));
+}
+
+void LiveLoop::stop() {
+  inject([this] { stopping_ = true; });
+}
+
+std::uint64_t LiveLoop::wake_ups() const {
+  const std::lock_guard lock(mutex_);
+  return wake_ups_;
+}
+
+void LiveLoop::run() {
+  while (!stopping_) turn();
+  stopping_ = false;
+}
+
+void LiveLoop::turn() {
+  ++turns_;
+  run_injected();
+  run_deferred();
+  fire_timers();
+  for (int i = 0; i < kResumptionsPerTurn && executor_.run_one();) ++i;
+  if (stopping_) return;
+  const bool polled = poller_ != nullptr && poller_->poll();
+  if (polled) spin_until_ = now() + spin_;
+  if (polled || has_work() || spin()) {
+    if (!watched_.empty() && turns_ % kTurnsPerLook == 0) wait(0);
+    return;
+  }
+  sleep();
+}
+
+void LiveLoop::run_injected() {
+  {
+    const std::lock_guard lock(mutex_);
+    running_.swap(injected_);
+  }
+  for (Function& function : running_) {
+    function();
+    function = nullptr;  // What it held may be waited for by a later one.
+  }
+  running_.clear();
+}
+
+void LiveLoop::defer(Function function) { deferred_.push_back(std::move(function)); }
+
+void LiveLoop::run_deferred() {
+  // Only those deferred before this turn; what they defer in turn runs in the next.
+  running_.swap(deferred_);
+  for (Function& function : running_) function();
+  running_.clear();
+}
+
+LiveLoop::Timer LiveLoop::at(Time time, Function function) {
+  const auto [it, inserted] =
+      timers_.emplace(TimerKey{time, timer_sequence_++}, std::move(function));
+  SHOAL_CHECK(inserted);
+  return &it->first;
+}
+
+void LiveLoop::cancel(Timer timer) {
+  const auto it = timers_.find(*timer);
+  SHOAL_CHECK(it != timers_.end(), "a timer was cancelled after it had fired");
+  timers_.erase(it);
+}
+
+void LiveLoop::fire_timers() {
+  if (timers_.empty()) return;
+  const Time time = now();
+  // A timer that sets another at once must not keep the loop here.
+  const std::uint64_t set_before = timer_sequence_;
+  while (!timers_.empty()) {
+    const auto first = timers_.begin();
+    if (first->first.at > time || first->first.sequence >= set_before) return;
+    const auto node = timers_.extract(first);
+    node.mapped()();
+  }
+}
+
+bool LiveLoop::has_work() {
+  if (!executor_.idle() || !deferred_.empty()) return true;
+  const std::lock_guard lock(mutex_);
+  return !injected_.empty();
+}
+
+bool LiveLoop::spin() { return poller_ != nullptr && now() < spin_until_; }
+
+void LiveLoop::sleep() {
+  arm_stall_check();
+  if (poller_ != nullptr && !poller_->arm()) return;
+  if (!timers_.empty() && timers_.begin()->first.at <= now()) return;
+  set_alarm();
+  {
+    const std::lock_guard lock(mutex_);
+    if (!injected_.empty()) return;
+    asleep_ = true;
+  }
+  ++sleeps_;
+  wait(-1);
+  const std::lock_guard lock(mutex_);
+  asleep_ = false;
+}
+
+void LiveLoop::set_alarm() {
+  const Time next = timers_.empty() ? Time::max() : timers_.begin()->first.at;
+  if (next == alarm_at_) return;
+  alarm_at_ = next;
+  itimerspec spec{};  // All zero disarms.
+  if (next != Time::max()) {
+    // Absolute, so that the time between reading the clock and sleeping does not add up.
+    const auto at = options_.origin.time_since_epoch() + next.time_since_epoch();
+    const auto whole = std::chrono::duration_cast<std::chrono::seconds>(at);
+    spec.it_value.tv_sec = whole.count();
+    spec.it_value.tv_nsec = std::chrono::nanoseconds(at - whole).count();
+  }
+  checked(timerfd_settime(alarm_, TFD_TIMER_ABSTIME, &spec, nullptr), "timerfd_settime");
+}
+
+void LiveLoop::wait(int timeout_ms) {
+  std::array<epoll_event, 32> events;
+  const int n = epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), timeout_ms);
+  if (n < 0 && errno == EINTR) return;
+  checked(n, "epoll_wait");
+  for (int i = 0; i < n; ++i) {
+    const int descriptor = events[static_cast<std::size_t>(i)].data.fd;
+    if (descriptor == event_) {
+      drain(event_);
+    } else if (descriptor == alarm_) {
+      drain(alarm_);
+      alarm_at_ = Time::max();  // It has gone off and is disarmed.
+    } else if (const auto it = watched_.find(descriptor); it != watched_.end()) {
+      const std::shared_ptr<Function> readable = it->second;  // It may unwatch itself.
+      (*readable)();
+    }
+  }
+}
+
+void LiveLoop::watch(int descriptor, Function readable) {
+  const bool inserted =
+      watched_.emplace(descriptor, std::make_shared<Function>(std::move(readable))).second;
+  SHOAL_CHECK(inserted, "descriptor {} is watched twice", descriptor);
+  add_to_epoll(epoll_, descriptor);
+}
+
+void LiveLoop::unwatch(int descriptor) {
+  SHOAL_CHECK_EQ(watched_.erase(descriptor), 1U, "descriptor {} is not watched", descriptor);
+  checked(epoll_ctl(epoll_, EPOLL_CTL_DEL, descriptor, nullptr), "epoll_ctl");
+}
+
+void LiveLoop::watch_signal(int signal, Function received) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, signal);
+  SHOAL_CHECK_EQ(pthread_sigmask(SIG_BLOCK, &set, nullptr), 0);
+  const int descriptor = checked(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), "signalfd");
+  signals_.push_back(descriptor);
+  watch(descriptor, [descriptor, received = std::move(received)] {
+    signalfd_siginfo info{};
+    while (read(descriptor, &info, sizeof info) == sizeof info) received();
+  });
+}
+
+void LiveLoop::poll_with(Poller* poller, Duration spin) {
+  poller_ = poller;
+  spin_ = spin;
+}
+
+void LiveLoop::add_stall_source(StallSource& source) {
+  stall_sources_.push_back({&source, source.progress(), now(), false});
+}
+
+void LiveLoop::remove_stall_source(StallSource& source) {
+  std::erase_if(stall_sources_, [&](const Watched& w) { return w.source == &source; });
+}
+
+void LiveLoop::arm_stall_check() {
+  if (stall_check_ != nullptr) return;
+  for (const Watched& w : stall_sources_) {
+    const bool news = !w.reported || w.source->progress() != w.progress;
+    if (!news || !w.source->pending()) continue;
+    stall_check_ = at(now() + options_.stall_after, [this] { check_stalls(); });
+    return;
+  }
+}
+
+void LiveLoop::check_stalls() {
+  stall_check_ = nullptr;
+  std::vector<std::string> waiting;
+  for (Watched& w : stall_sources_) {
+    if (w.source->progress() != w.progress) {
+      w = {w.source, w.source->progress(), now(), false};
+    } else if (w.source->pending() && !w.reported && now() - w.since >= options_.stall_after) {
+      w.reported = true;
+      for (const std::string& line : w.source->waiting())
+        waiting.push_back(fmt::format("for {:.1f} s: {}", seconds(now() - w.since), line));
+    }
+  }
+  if (!waiting.empty()) stall_hook_(waiting);
+}
+
+void run_task(LiveLoop& loop, Task<void> task) {
+  std::exception_ptr error;
+  const auto then_stop = [](Task<void> inner, LiveLoop& l, std::exception_ptr& e) -> Task<void> {
+    try {
+      co_await std::move(inner);
+    } catch (...) {
+      e = std::current_exception();
+    }
+    l.stop();
+  };
+  TaskGroup group(loop.context());
+  group.spawn(then_stop(std::move(task), loop, error));
+  while (group.running() > 0) loop.run();
+  if (error) std::rethrow_exception(error);
+}
+
+}  // namespace shoal

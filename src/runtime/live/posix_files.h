@@ -1,0 +1,36 @@
+// Files on a real disk, below one folder.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "runtime/env.h"
+#include "runtime/files.h"
+
+namespace shoal {
+
+// Every system call is made inside env.work(Work::Io, ...), so that the node's policy decides which
+// thread waits for the disk. Large files move in slices, between which other tasks go on.
+// Thread safety: none of its own; it has no state but the folder.
+class PosixFiles final : public Files {
+ public:
+  // Makes the folder, and those above it, where they do not exist. The env outlives this.
+  PosixFiles(Env& env, std::filesystem::path root);
+
+  Task<void> write(std::string path, ConstBuf content) override;
+  Task<std::vector<std::byte>> read(std::string path) override;
+  Task<void> sync(std::string path) override;
+  Task<void> rename(std::string from, std::string to) override;
+  Task<void> remove(std::string path) override;
+  Task<std::vector<std::string>> list(std::string folder) override;
+
+ private:
+  // Throws DataError for a path that could lead out of the folder.
+  std::filesystem::path below_root(const std::string& path) const;
+
+  Env& env_;
+  std::filesystem::path root_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,131 @@
+#include "runtime/mailbox.h"
+
+#include "base/error.h"
+
+namespace shoal {
+
+Mailbox::~Mailbox() {
+  receives_.each([](RecvOp& op) { static_cast<ListHook<InMailbox>&>(op).unlink(); });
+  arrivals_.each([this](Arrival& a) {
+    a.unlink();
+    host_->dropped(a, DropReason::ReceiverGone);
+  });
+}
+
+void Mailbox::post(RecvOp& op) {
+  const Match& match = op.match;
+  if (retired(match.tag)) return op.failed_with(std::make_exception_ptr(Cancelled()));
+  const auto accepted = [&](Arrival& a) { return match.accepts(a.from, a.tag); };
+  while (Arrival* arrival = arrivals_.find(accepted)) {
+    arrival->unlink();
+    if (host_->claim(*arrival)) return host_->matched(op, *arrival);
+    host_->dropped(*arrival, DropReason::Cancelled);
+  }
+  if (match.from != kAnyone && !lost(match.from).empty())
+    return op.failed_with(std::make_exception_ptr(PeerLost(match.from, lost(match.from))));
+  receives_.push_back(op);
+}
+
+void Mailbox::deliver(Arrival& arrival) {
+  if (over(arrival.from, arrival.incarnation))
+    return host_->dropped(arrival, DropReason::OldIncarnation);
+  if (retired(arrival.tag)) return host_->dropped(arrival, DropReason::Retired);
+  RecvOp* op =
+      receives_.find([&](RecvOp& r) { return r.match.accepts(arrival.from, arrival.tag); });
+  if (op == nullptr) return arrivals_.push_back(arrival);
+  if (!host_->claim(arrival)) return host_->dropped(arrival, DropReason::Cancelled);
+  static_cast<ListHook<InMailbox>&>(*op).unlink();
+  host_->matched(*op, arrival);
+}
+
+bool Mailbox::retired(const Tag& tag) const {
+  if (tag.generation == Generation(0)) return false;
+  for (const Retired& r : retired_)
+    if (r.group == tag.group) return tag.generation <= r.generation;
+  return false;
+}
+
+void Mailbox::retire(GroupId group, Generation generation) {
+  Retired* entry = nullptr;
+  for (Retired& r : retired_)
+    if (r.group == group) entry = &r;
+  if (entry == nullptr) entry = &retired_.emplace_back(Retired{group, Generation(0)});
+  entry->generation = std::max(entry->generation, generation);
+
+  arrivals_.each([&](Arrival& a) {
+    if (!retired(a.tag)) return;
+    a.unlink();
+    host_->dropped(a, DropReason::Retired);
+  });
+  while (RecvOp* op = receives_.find([&](RecvOp& r) { return retired(r.match.tag); })) {
+    static_cast<ListHook<InMailbox>&>(*op).unlink();
+    op->request_cancel();
+  }
+}
+
+void Mailbox::adopt(ViewPtr view) {
+  const ViewPtr before = std::exchange(view_, std::move(view));
+  for (const Member& m : view_->members) {
+    const auto loss = losses_.find(m.node);
+    if (loss != losses_.end() && loss->second.incarnation < m.incarnation) losses_.erase(loss);
+    const Member* old = before->find(m.node);
+    if (old != nullptr && old->incarnation < m.incarnation)
+      fail_receives_from(m.node, "it came back as a new incarnation");
+  }
+  for (const Member& m : before->members) {
+    if (view_->find(m.node) == nullptr)
+      lose(m.node, m.incarnation, fmt::format("it is not in view {}", view_->generation));
+  }
+  arrivals_.each([&](Arrival& a) {
+    if (a.incarnation >= newest(a.from)) return;
+    a.unlink();
+    host_->dropped(a, DropReason::OldIncarnation);
+  });
+}
+
+void Mailbox::lose(NodeId node, Incarnation incarnation, const std::string& why) {
+  if (over(node, incarnation)) return;
+  losses_[node] = Loss{incarnation, why};
+  fail_receives_from(node, why);
+}
+
+void Mailbox::fail_receives_from(NodeId node, const std::string& why) {
+  while (RecvOp* op = receives_.find([&](RecvOp& r) { return r.match.from == node; })) {
+    static_cast<ListHook<InMailbox>&>(*op).unlink();
+    op->failed_with(std::make_exception_ptr(PeerLost(node, why)));
+  }
+}
+
+void Mailbox::fail_all(const std::exception_ptr& error) {
+  while (!receives_.empty()) receives_.pop_front().failed_with(error);
+}
+
+const std::string& Mailbox::lost(NodeId node) const {
+  static const std::string kNo;
+  if (losses_.empty()) return kNo;
+  const auto loss = losses_.find(node);
+  return loss == losses_.end() ? kNo : loss->second.why;
+}
+
+Incarnation Mailbox::newest(NodeId node) const {
+  const Member* member = view_->find(node);
+  Incarnation known = member == nullptr ? Incarnation(0) : member->incarnation;
+  if (!losses_.empty()) {
+    const auto loss = losses_.find(node);
+    if (loss != losses_.end()) known = std::max(known, loss->second.incarnation);
+  }
+  return known;
+}
+
+bool Mailbox::over(NodeId node, Incarnation incarnation) const {
+  const Incarnation known = newest(node);
+  return incarnation < known || (incarnation == known && !lost(node).empty());
+}
+
+std::vector<Match> Mailbox::waiting() {
+  std::vector<Match> matches;
+  receives_.each([&](RecvOp& op) { matches.push_back(op.match); });
+  return matches;
+}
+
+}  // namespace shoal

@@ -1,0 +1,90 @@
+// The matching engine that every transport shares: receives that wait for messages, and messages
+// that wait for receives.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/list.h"
+#include "base/recorder.h"
+#include "base/types.h"
+#include "runtime/endpoint.h"
+#include "runtime/view.h"
+
+namespace shoal {
+
+// A message that has arrived and waits to be matched. Transports derive from it.
+struct Arrival : ListHook<struct InArrivals> {
+  NodeId from;
+  Incarnation incarnation;
+  Tag tag;
+  Bytes size;
+};
+
+// Thread safety: none. Invariants:
+// 1. A message is matched at most once, to the first receive posted that accepts it.
+// 2. No message of a retired generation is ever matched, and none that arrives from a life of its
+//    sender that is over: replaced by a newer incarnation, dead or evicted.
+// 3. A receive never waits for a peer that is lost.
+class Mailbox {
+ public:
+  // The transport's part: move the payload and complete the receive; let go of the message.
+  class Host {
+   public:
+    virtual ~Host() = default;
+    // Asked before a message is matched. False when its sender has taken it back meanwhile: it is
+    // then dropped, and the receive keeps its place.
+    virtual bool claim(Arrival& arrival) {
+      (void)arrival;
+      return true;
+    }
+    virtual void matched(RecvOp& op, Arrival& arrival) = 0;
+    virtual void dropped(Arrival& arrival, DropReason reason) = 0;
+  };
+
+  explicit Mailbox(Host& host) : host_(&host) {}
+  ~Mailbox();
+
+  void post(RecvOp& op);  // matches at once, waits, or fails with PeerLost
+  void cancel(RecvOp& op) { static_cast<ListHook<InMailbox>&>(op).unlink(); }
+  void deliver(Arrival& arrival);  // matches at once, waits, or is dropped
+
+  // Drops what has arrived and will arrive of generations up to this one, and cancels the receives.
+  void retire(GroupId group, Generation generation);
+  bool retired(const Tag& tag) const;
+  // The peers and incarnations that count from now on; a member that is gone or replaced is lost.
+  void adopt(ViewPtr view);
+  // The connection to this life of a peer broke: receives from it fail, now and later.
+  void lose(NodeId peer, Incarnation incarnation, const std::string& why);
+  // This node itself is out: every receive fails with `error`.
+  void fail_all(const std::exception_ptr& error);
+
+  // Empty while messages may still be exchanged with `peer`, else why not.
+  const std::string& lost(NodeId peer) const;
+  Incarnation newest(NodeId peer) const;
+  bool over(NodeId peer, Incarnation incarnation) const;  // that life of it
+  bool has_receives() const { return !receives_.empty(); }
+  // Receives that wait, oldest first: who is missing, and for what.
+  std::vector<Match> waiting();
+
+ private:
+  struct Loss {
+    Incarnation incarnation;  // this life of the peer, and all before it
+    std::string why;
+  };
+  struct Retired {
+    GroupId group;
+    Generation generation;
+  };
+  void fail_receives_from(NodeId peer, const std::string& why);
+
+  Host* host_;
+  List<RecvOp, struct InMailbox> receives_;
+  List<Arrival, struct InArrivals> arrivals_;
+  ViewPtr view_ = std::make_shared<const View>();
+  std::map<NodeId, Loss> losses_;  // few: peers that are gone, until a newer life of them is met
+  std::vector<Retired> retired_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,39 @@
+// Membership: who takes part. One of the four interfaces of the seam; see docs/architecture.md.
+#pragma once
+
+#include <string>
+
+#include "runtime/channel.h"
+#include "runtime/task.h"
+#include "runtime/view.h"
+
+namespace shoal {
+
+// Thread safety: none; it belongs to the thread of its node.
+class Membership {
+ public:
+  virtual ~Membership() = default;
+
+  // The latest view this node knows of; generation 0 before the first.
+  const View& now() const { return *view_; }
+  // The first view this node learns of that is newer. Throws Fenced when it is no longer in it.
+  Task<ViewPtr> after(Generation generation);
+  // An operation with `peer` failed here. The coordinator decides; a view without it, or without
+  // us, will follow.
+  virtual void suspect(NodeId peer, const std::string& why) = 0;
+  // This node is done and goes in peace; others see a view without it.
+  virtual void leave() = 0;
+
+ protected:
+  // For the implementation: a view arrived, or the news that we were evicted.
+  void learn(ViewPtr view);
+  void learn_fenced(std::string why);
+
+ private:
+  ViewPtr view_ = std::make_shared<const View>();
+  bool fenced_ = false;
+  std::string fenced_why_;
+  Signal changed_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,72 @@
+// The flat arena and ranges of it. Model state is contiguous float32; everything above the learner
+// moves ranges of elements, never tensors. A range is a handle: a phantom's holds no data.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/check.h"
+#include "base/types.h"
+#include "runtime/buffer.h"
+
+namespace shoal {
+
+struct Range;
+
+// Whether an arena has memory, or only a size (timing-only runs).
+enum class Substance : std::uint8_t { Real, Phantom };
+
+class Arena {
+ public:
+  Arena(Elements n, Substance substance)
+      : size_(n), data_(substance == Substance::Real ? n.value() : 0) {}
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  Elements size() const { return size_; }
+  bool phantom() const { return data_.empty() && size_.value() > 0; }
+  float* data() { return data_.empty() ? nullptr : data_.data(); }
+  Range all();
+  Range range(Elements at, Elements n);
+
+ private:
+  Elements size_;
+  std::vector<float> data_;
+};
+
+struct Range {
+  Arena* arena = nullptr;
+  Elements at;
+  Elements n;
+
+  // Empty for a phantom, and for nothing.
+  std::span<float> data() const {
+    float* base = arena == nullptr ? nullptr : arena->data();
+    if (base == nullptr) return {};
+    return {base + at.value(), n.value()};
+  }
+  MutBuf bytes() const {
+    return {reinterpret_cast<std::byte*>(data().data()), Bytes(n.value() * sizeof(float))};
+  }
+  // REQUIRES: the slice lies inside.
+  Range slice(Elements from, Elements count) const {
+    SHOAL_CHECK_LE(from + count, n, "slice of {} elements at {}", count, from);
+    return {arena, at + from, count};
+  }
+};
+
+inline Range Arena::all() { return {this, Elements(0), size_}; }
+inline Range Arena::range(Elements at, Elements n) { return all().slice(at, n); }
+
+// Part i of `parts` nearly equal parts of a range; the first ones are the longer.
+inline Range part_of(const Range& range, std::uint64_t i, std::uint64_t parts) {
+  const std::uint64_t n = range.n.value();
+  const std::uint64_t from = i * (n / parts) + std::min(i, n % parts);
+  const std::uint64_t count = n / parts + (i < n % parts ? 1 : 0);
+  return range.slice(Elements(from), Elements(count));
+}
+
+}  // namespace shoal

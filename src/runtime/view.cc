@@ -1,0 +1,79 @@
+#include "runtime/view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace shoal {
+
+const Member* View::find(NodeId node) const {
+  // While nobody is missing the rank is the node's number.
+  if (node.value() < members.size() && members[node.value()].node == node)
+    return &members[node.value()];
+  const auto it = std::ranges::lower_bound(members, node, {}, &Member::node);
+  return it != members.end() && it->node == node ? &*it : nullptr;
+}
+
+bool View::has(NodeId node, Incarnation incarnation) const {
+  const Member* member = find(node);
+  return member != nullptr && member->incarnation == incarnation;
+}
+
+std::optional<Rank> View::rank_of(NodeId node) const {
+  const Member* member = find(node);
+  if (member == nullptr) return std::nullopt;
+  return Rank(static_cast<std::uint32_t>(member - members.data()));
+}
+
+std::string describe(const View& view) {
+  std::string text = fmt::format("view {}:", view.generation);
+  for (const Member& m : view.members) text += fmt::format(" {}.{}", m.node, m.incarnation);
+  return text;
+}
+
+ViewDecision decide_view(Time now, const CoordinatorState& state,
+                         const CoordinatorOptions& options) {
+  std::vector<Member> members;
+  std::string reason;
+  for (const Candidate& c : state.candidates) {
+    const bool was_in = state.view.has(c.member.node, c.member.incarnation);
+    std::string why_out;
+    if (c.left) {
+      why_out = "left";
+    } else if (c.connection_lost) {
+      why_out = "connection lost";
+    } else if (c.suspected_by != kNobody) {
+      why_out = fmt::format("suspected by node {}: {}", c.suspected_by, c.why);
+    } else if (now - c.last_heard > options.suspect_after) {
+      why_out = fmt::format("silent for {:.3f} s", seconds(now - c.last_heard));
+    }
+    if (!why_out.empty()) {
+      if (was_in) reason += fmt::format("node {} out ({}); ", c.member.node, why_out);
+      continue;
+    }
+    members.push_back(c.member);
+  }
+  // Of two incarnations of a node the newer counts; this order puts it last.
+  std::ranges::sort(members, {}, [](const Member& m) { return std::pair(m.node, m.incarnation); });
+  std::vector<Member> newest;
+  for (const Member& m : members) {
+    if (!newest.empty() && newest.back().node == m.node) newest.pop_back();
+    newest.push_back(m);
+  }
+  for (const Member& m : newest) {
+    if (!state.view.has(m.node, m.incarnation))
+      reason += fmt::format("node {}.{} in; ", m.node, m.incarnation);
+  }
+
+  if (newest == state.view.members)
+    return {std::nullopt, fmt::format("view {} stands with {} members", state.view.generation,
+                                      state.view.size())};
+  if (newest.empty()) return {std::nullopt, "nobody is left to form a view"};
+  const bool forming = state.view.generation == Generation(0);
+  if (forming && newest.size() < options.expected && now - state.started < options.form_limit)
+    return {std::nullopt, fmt::format("the first view waits: {} of {} nodes are here",
+                                      newest.size(), options.expected)};
+  return {View{state.view.generation.next(), std::move(newest)}, std::move(reason)};
+}
+
+}  // namespace shoal

@@ -1,0 +1,77 @@
+// A view: the live nodes of the job, in one order for all, under a generation number.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/types.h"
+
+namespace shoal {
+
+enum class Role : std::uint8_t { Worker, Server };
+
+// Nodes are roles, not processes: several may share a process, and several processes a host.
+struct Member {
+  NodeId node;
+  Role role = Role::Worker;
+  std::uint32_t process = 0;
+  HostId host;
+  Incarnation incarnation;
+
+  auto operator<=>(const Member&) const = default;
+};
+
+struct View {
+  Generation generation;        // 0: no view yet
+  std::vector<Member> members;  // by node; the index of a member is its rank
+
+  auto operator<=>(const View&) const = default;
+  std::size_t size() const { return members.size(); }
+  const Member* find(NodeId node) const;
+  bool has(NodeId node, Incarnation incarnation) const;
+  std::optional<Rank> rank_of(NodeId node) const;
+  NodeId at(Rank rank) const { return members[rank.value()].node; }
+};
+
+// Views are shared: ten thousand nodes of one process hold the same one.
+using ViewPtr = std::shared_ptr<const View>;
+
+std::string describe(const View& view);
+
+// What the coordinator knows of one node that has asked to take part.
+struct Candidate {
+  Member member;
+  Time last_heard;  // by heartbeat
+  bool connection_lost = false;
+  bool left = false;  // said goodbye
+  NodeId suspected_by = kNobody;
+  std::string why;  // of the suspicion
+};
+
+struct CoordinatorState {
+  View view;
+  Time started;
+  std::vector<Candidate> candidates;  // members of the view, and those who wait to be let in
+};
+
+struct CoordinatorOptions {
+  std::size_t expected = 1;                          // the first view waits for as many,
+  Duration form_limit = std::chrono::seconds(5);     // but no longer than this
+  Duration suspect_after = std::chrono::seconds(1);  // silence that counts as loss
+};
+
+struct ViewDecision {
+  std::optional<View> view;  // the next view; nothing when the present one stands
+  std::string reason;        // always says why
+};
+
+// The coordinator's one decision, pure: who is in, as of now. Members lost or gone are dropped,
+// candidates heard of are let in; a new incarnation replaces the old one of the same node.
+ViewDecision decide_view(Time now, const CoordinatorState& state,
+                         const CoordinatorOptions& options);
+
+}  // namespace shoal

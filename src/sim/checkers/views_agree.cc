@@ -1,0 +1,33 @@
+// Views: a node sees their generations grow, and all who see one see the same.
+#include <map>
+#include <utility>
+
+#include "sim/checkers/checker.h"
+
+namespace shoal {
+namespace {
+
+class ViewsAgree final : public Checker {
+ public:
+  std::string_view name() const override { return "views agree"; }
+
+  void on(const Event& e) override {
+    if (e.kind != EventKind::ViewSeen) return;
+    saw();
+    Generation& last = last_[{e.node, e.incarnation}];
+    if (e.generation <= last) violated(e, "view {} after view {}", e.generation, last);
+    last = e.generation;
+    const auto [it, fresh] = sizes_.try_emplace(e.generation, e.a);
+    if (!fresh && it->second != e.a) violated(e, "{} members, {} elsewhere", e.a, it->second);
+  }
+
+ private:
+  std::map<std::pair<NodeId, Incarnation>, Generation> last_;
+  std::map<Generation, std::uint64_t> sizes_;
+};
+
+}  // namespace
+
+std::unique_ptr<Checker> make_views_agree() { return std::make_unique<ViewsAgree>(); }
+
+}  // namespace shoal

@@ -1,0 +1,64 @@
+// The simulated membership: a coordinator that decides by decide_view, from what heartbeats and
+// broken connections would tell it, and the Membership that each node has of it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "runtime/membership.h"
+#include "runtime/view.h"
+#include "sim/event_queue.h"
+
+namespace shoal {
+
+class World;
+
+class SimMembership final : public Membership {
+ public:
+  SimMembership(World& world, NodeId node, Incarnation incarnation)
+      : world_(&world), node_(node), incarnation_(incarnation) {}
+  void suspect(NodeId peer, const std::string& why) override;
+  void leave() override;
+
+  // For the world.
+  void view_arrived(const ViewPtr& view) { learn(view); }
+  void fence(const std::string& why) { learn_fenced(why); }
+
+ private:
+  World* world_;
+  NodeId node_;
+  Incarnation incarnation_;
+};
+
+// Reports reach the coordinator, and views reach the nodes, after delays drawn from the seed; what
+// is frozen or cut off neither hears nor is heard.
+class Coordinator {
+ public:
+  Coordinator(World& world, Seed seed, CoordinatorOptions options);
+
+  void start();  // begins to listen for heartbeats
+  void join(const Member& member);
+  void leave(NodeId node, Incarnation life);
+  void connection_lost(NodeId node, Incarnation life);
+  // `by` accuses that life of `node`.
+  void suspect(const Member& by, NodeId node, Incarnation life, const std::string& why);
+
+  const CoordinatorState& state() const { return state_; }
+  const std::string& last_reason() const { return reason_; }
+
+ private:
+  Candidate* find(NodeId node, Incarnation life);
+  void listen();  // one round of heartbeats
+  void decide();
+  void publish();  // the present view, to everyone
+
+  World* world_;
+  Random random_;
+  CoordinatorOptions options_;
+  CoordinatorState state_;
+  ViewPtr published_;
+  std::string reason_;
+};
+
+}  // namespace shoal

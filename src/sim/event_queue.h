@@ -1,0 +1,84 @@
+// Virtual time: a priority queue of what will happen, ties broken by the order of scheduling.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/check.h"
+#include "base/types.h"
+
+namespace shoal {
+
+// Something that will happen at a point of virtual time, to one node or to the world.
+class Occurrence {
+ public:
+  virtual ~Occurrence() = default;
+  virtual void happen() = 0;
+  // Never going to happen (its node died, the run ended): give back what it holds.
+  virtual void discard() = 0;
+
+  NodeId target = kNobody;  // the node it happens to; a frozen node's occurrences wait
+  Incarnation life{};       // of that node; another life's are discarded
+  bool called_off = false;  // discarded instead of happening
+};
+
+class EventQueue {
+ public:
+  EventQueue() = default;
+  EventQueue(const EventQueue&) = delete;
+  EventQueue& operator=(const EventQueue&) = delete;
+  ~EventQueue();
+
+  Time now() const { return now_; }
+  bool empty() const { return heap_.empty(); }
+  std::size_t size() const { return heap_.size(); }
+  std::uint64_t processed() const { return processed_; }
+
+  // REQUIRES: at >= now().
+  void schedule(Time at, Occurrence& what);
+  // The next occurrence; time jumps to it. REQUIRES: not empty.
+  Occurrence& pop();
+  // An occurrence in the queue was called off; it is swept out once such are the majority.
+  void note_called_off();
+
+ private:
+  struct Entry {
+    Time at;
+    std::uint64_t sequence;
+    Occurrence* what;
+    bool before(const Entry& o) const { return at != o.at ? at < o.at : sequence < o.sequence; }
+  };
+  void sift_up(std::size_t index);
+  void sift_down(std::size_t index);
+
+  std::vector<Entry> heap_;  // 4-ary
+  Time now_{};
+  std::uint64_t sequence_ = 0;
+  std::uint64_t processed_ = 0;
+  std::size_t called_off_ = 0;
+};
+
+// Objects that come and go by the million.
+template <class T>
+class Pool {
+ public:
+  template <class... Args>
+  T& take(Args&&... args) {
+    if (free_.empty()) {
+      all_.push_back(std::make_unique<T>(std::forward<Args>(args)...));
+      return *all_.back();
+    }
+    T& object = *free_.back();
+    free_.pop_back();
+    return object;
+  }
+  void give_back(T& object) { free_.push_back(&object); }
+  std::size_t in_use() const { return all_.size() - free_.size(); }
+
+ private:
+  std::vector<std::unique_ptr<T>> all_;
+  std::vector<T*> free_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,92 @@
+// The simulated network: every message passes the lanes on its way (the sender's interface, rack
+// uplinks, the receiver's interface, or the memory of a host) one after the other, cut-through:
+// its head enters the next lane as soon as it gets there, its tail follows at the slowest rate.
+//
+//   one message alone over equal interfaces:   latency + size / bandwidth
+//
+// Lanes are FIFO. Nothing is ever lost, as over TCP: a message that meets a cut link waits for the
+// link to heal or for its connection to be closed.
+#pragma once
+
+#include <array>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+#include "base/types.h"
+#include "runtime/header.h"
+#include "sim/cluster.h"
+#include "sim/event_queue.h"
+
+namespace shoal {
+
+// A message on its way.
+class Transit : public Occurrence {
+ public:
+  NodeId source = kNobody;
+  NodeId destination = kNobody;
+  Bytes wire_size;
+  Tag stream;  // messages of one stream keep their order
+
+ protected:
+  // Its tail has left the last lane; from now on it is an occurrence of its destination.
+  virtual void arrived() = 0;
+
+ private:
+  friend class Network;
+  unsigned lane_ = 0;
+  Time tail_{};
+};
+
+class Network {
+ public:
+  Network(const Cluster& cluster, Seed seed, EventQueue& queue);
+
+  void send(Transit& transit);     // enters the first lane now
+  void advance(Transit& transit);  // its head has reached the next lane: call from happen()
+  // True once the transit has passed all lanes.
+  static bool through(const Transit& transit) { return transit.lane_ == kThrough; }
+  Duration latency(NodeId from, NodeId to) const;
+
+  // Faults.
+  struct Cut {
+    Time since;
+    std::vector<Transit*> waiting;
+  };
+  void cut(NodeId from, NodeId to);
+  void heal(NodeId from, NodeId to);
+  bool is_cut(NodeId from, NodeId to) const { return cuts_.contains({from, to}); }
+  const std::map<std::pair<NodeId, NodeId>, Cut>& cuts() const { return cuts_; }
+  void set_slow(HostId host, double factor);
+  void set_delays(Duration longest, bool reorder);  // zero: none any more
+  void occupy(HostId host, Duration busy);          // competing traffic, both directions
+
+ private:
+  static constexpr unsigned kThrough = ~0U;
+  struct Lane {
+    LinkModel model;
+    Time free{};
+    double slow = 1;
+  };
+  struct Route {
+    std::array<Lane*, 4> lanes;
+    unsigned count;
+  };
+  Route route(const Transit& transit);
+  Time delayed(const Transit& transit, Time head);
+
+  const Cluster* cluster_;
+  EventQueue* queue_;
+  Random random_;
+  std::vector<Lane> out_, in_, memory_;  // by host
+  std::vector<Lane> up_, down_;          // by rack
+  std::map<std::pair<NodeId, NodeId>, Cut> cuts_;
+  Duration delay_max_{0};
+  bool reorder_ = false;
+  // The earliest head of the next message of a stream, while messages are being delayed.
+  std::map<std::tuple<NodeId, NodeId, Tag>, Time> floors_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,108 @@
+// A simulated node's Endpoint.
+//
+// Whether a send completes at once or only when matched is the cluster's choice (or the seed's).
+// In the second case the receiver reads the sender's range when it matches, so that a range
+// changed too early is seen; the range of a cancelled receive may be written for a while yet.
+#pragma once
+
+#include <vector>
+
+#include "base/list.h"
+#include "base/types.h"
+#include "runtime/channel.h"
+#include "runtime/endpoint.h"
+#include "runtime/mailbox.h"
+#include "sim/network.h"
+
+namespace shoal {
+
+class World;
+class SimEndpoint;
+
+// One message; from the world's pool. It belongs, in turn, to the event queue (`queued`), to the
+// receiver's mailbox, and again to the queue as the answer to its sender. While its payload is
+// still the sender's range it is also one of the sender's flights, and is given back with that.
+class Packet final : public Transit, public Arrival, public ListHook<struct InFlights> {
+ public:
+  void happen() override;
+  void discard() override;
+
+  enum class State : std::uint8_t { OnItsWay, Waiting, Acknowledging, Fencing };
+  State state = State::OnItsWay;
+  bool queued = false;  // something will pop or discard it
+  World* world = nullptr;
+  SendOp* op = nullptr;       // that still waits for this message to be matched
+  Incarnation target_life{};  // the life of the receiver that it was sent to
+  bool buffered = false;      // `staged` holds the payload; else it is still the sender's range
+  ConstBuf payload;
+  std::uint64_t payload_hash = 0;
+  std::uint64_t number = 0;  // of the sender's messages
+  std::vector<std::byte> staged;
+
+  bool in_flight() const { return ListHook<struct InFlights>::linked(); }
+
+ private:
+  void arrived() override;
+};
+
+class SimEndpoint final : public Endpoint, private Mailbox::Host {
+ public:
+  SimEndpoint(World& world, NodeId self, Incarnation incarnation);
+  ~SimEndpoint() override;
+
+  NodeId self() const override { return self_; }
+  Task<void> retire(GroupId group, Generation generation) override;
+
+  // For the world.
+  void deliver(Packet& packet);
+  void adopt(const ViewPtr& view);
+  void lose(NodeId peer, Incarnation life, const std::string& why);
+  void fence(const std::string& why);
+  void answered(Packet& packet);
+  std::vector<Match> waiting() { return mailbox_.waiting(); }
+  bool has_busy_ranges() const { return !busy_.empty() || !flights_.empty(); }
+
+  // The range of a receive that the transport has not let go of yet; from the world's pool.
+  class Busy final : public Occurrence, public ListHook<struct InBusy> {
+   public:
+    void happen() override;
+    void discard() override;
+    World* world = nullptr;
+    SimEndpoint* endpoint = nullptr;
+    RecvOp* op = nullptr;  // null once cancelled
+    Tag tag;
+    MutBuf room;
+    Received result;
+    std::vector<std::byte> late;  // what will be written
+  };
+
+ private:
+  void start_send(SendOp& op) override;
+  void abort_send(SendOp& op) override;
+  void start_recv(RecvOp& op) override;
+  void abort_recv(RecvOp& op) override;
+  void matched(RecvOp& op, Arrival& arrival) override;
+  void dropped(Arrival& arrival, DropReason reason) override;
+
+  void finish_receive(RecvOp& op, const Received& result, const Tag& tag);
+  void answer(Packet& packet, Packet::State state);  // sends it back to its sender
+  void fail_flights(const std::exception_ptr& error, NodeId to, bool everyone);
+  void free_flight(Packet& packet);
+  bool holds(GroupId group, Generation generation);
+  Busy& keep_busy(RecvOp& op, Duration during);
+  void check_reuse(ConstBuf range, const Tag& tag);
+  void record(EventKind kind, NodeId peer, const Tag& tag, Bytes size, std::uint64_t c);
+
+  World* world_;
+  NodeId self_;
+  Incarnation incarnation_;
+  Mailbox mailbox_;
+  ViewPtr view_;
+  std::uint64_t sent_ = 0;
+  std::exception_ptr fenced_;
+  List<Packet, struct InFlights> flights_;  // messages that read from this node's ranges
+  List<Busy, struct InBusy> busy_;
+  Signal freed_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,100 @@
+#include "sim/sim_env.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/world.h"
+
+namespace shoal {
+
+SimEnv::SimEnv(World& world, NodeId node, Incarnation incarnation)
+    : Env(world.seed()), world_(&world), node_(node), incarnation_(incarnation) {}
+
+Time SimEnv::now() const { return world_->now(); }
+
+void SimEnv::record(Event event) {
+  event.node = node_;
+  event.incarnation = incarnation_;
+  world_->record(event);
+}
+
+void SimEnv::probe(const char* what) { world_->probe(what); }
+bool SimEnv::buggify(const char* site) { return world_->buggify(site); }
+
+SimEnv::Timer& SimEnv::arm(Time at) {
+  Timer& timer = world_->timers().take();
+  timer.world = world_;
+  timer.target = node_;
+  timer.life = incarnation_;
+  timer.called_off = false;
+  timer.sleep = nullptr;
+  timer.work = nullptr;
+  world_->queue().schedule(at, timer);
+  return timer;
+}
+
+void SimEnv::call_off(void*& timer) {
+  if (timer == nullptr) return;
+  Timer& t = *static_cast<Timer*>(std::exchange(timer, nullptr));
+  t.called_off = true;
+  world_->queue().note_called_off();
+}
+
+void SimEnv::Timer::happen() {
+  SleepOp* const s = sleep;
+  WorkOp* const w = work;
+  world->timers().give_back(*this);
+  if (s != nullptr) {
+    s->timer = nullptr;
+    s->fire();
+  } else {
+    w->timer = nullptr;
+    w->done();
+  }
+}
+
+void SimEnv::Timer::discard() { world->timers().give_back(*this); }
+
+void SimEnv::start_sleep(SleepOp& op) {
+  Timer& timer = arm(now() + std::max(op.duration(), Duration(0)));
+  timer.sleep = &op;
+  op.timer = &timer;
+}
+
+void SimEnv::abort_sleep(SleepOp& op) { call_off(op.timer); }
+
+double SimEnv::slowness() {
+  const std::vector<Straggler>& all = world_->cluster().stragglers;
+  if (node_.value() >= all.size()) return 1;
+  const Straggler& s = all[node_.value()];
+  if (s.kind == Straggler::Kind::None) return 1;
+  if (s.kind == Straggler::Kind::Constant) return s.factor;
+  Random random(seed(), Purpose::Straggler, node_.value(),
+                std::uint64_t{incarnation_.value()} << 40U | works_++);
+  if (s.kind == Straggler::Kind::Jitter) return std::max(0.1, 1 + s.factor * random.normal());
+  return random.pareto(s.factor);
+}
+
+void SimEnv::start_work(WorkOp& op) {
+  if (!world_->cluster().timing_only) {
+    try {
+      op.run();
+    } catch (...) {
+      return op.failed_with(std::current_exception());
+    }
+  }
+  const double per_element = world_->cluster().ns_per_element[static_cast<std::size_t>(op.kind())];
+  const double ns = per_element * static_cast<double>(op.n().value());
+  if (ns <= 0) return op.done();
+  const Time end = world_->use_cpu(node_, from_seconds(ns * slowness() * 1e-9));
+  Timer& timer = arm(end);
+  timer.work = &op;
+  op.timer = &timer;
+}
+
+bool SimEnv::abort_work(WorkOp& op) {
+  call_off(op.timer);  // The function has run; only its time was still to pass.
+  return true;
+}
+
+}  // namespace shoal

@@ -1,0 +1,49 @@
+// A simulated node's Env: virtual time, and work that costs what the cluster says it does.
+#pragma once
+
+#include "base/types.h"
+#include "runtime/env.h"
+#include "sim/event_queue.h"
+
+namespace shoal {
+
+class World;
+
+class SimEnv final : public Env {
+ public:
+  SimEnv(World& world, NodeId node, Incarnation incarnation);
+
+  Time now() const override;
+  void record(Event event) override;
+  void probe(const char* what) override;
+  bool buggify(const char* site) override;
+
+  NodeId node() const { return node_; }
+  Incarnation incarnation() const { return incarnation_; }
+
+  // Ends a sleep or a piece of work; from the world's pool.
+  class Timer final : public Occurrence {
+   public:
+    void happen() override;
+    void discard() override;
+    World* world = nullptr;
+    SleepOp* sleep = nullptr;
+    WorkOp* work = nullptr;
+  };
+
+ private:
+  void start_sleep(SleepOp& op) override;
+  void abort_sleep(SleepOp& op) override;
+  void start_work(WorkOp& op) override;
+  bool abort_work(WorkOp& op) override;
+  Timer& arm(Time at);
+  void call_off(void*& timer);
+  double slowness();
+
+  World* world_;
+  NodeId node_;
+  Incarnation incarnation_;
+  std::uint64_t works_ = 0;  // so far; numbers the draws of this node's stragglers
+};
+
+}  // namespace shoal

@@ -1,0 +1,128 @@
+// The Files double: a file system that forgets what was not synced.
+//
+// It is shared by the nodes of a simulated cluster, as a network file system is. Everyone reads the
+// volatile state. write, rename and remove change only that; sync(file) makes the file's content
+// durable, sync(folder) the names in it. When a node crashes, what it did and nobody synced may be
+// lost, by the disk's random stream:
+//
+//   content   stays as it was last synced, or is torn (a prefix, the rest missing or zero), or
+//             survives;
+//   names     of each folder, a prefix of the unsynced changes survives: never a later rename
+//             without an earlier one. A rename between two folders is one change and survives as a
+//             whole. The name of a folder stays once another node has made something in it.
+//
+// Content and names are independent, so that a rename may survive while the content of the renamed
+// file does not: the classic bug of publishing before syncing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/random.h"
+#include "base/types.h"
+#include "runtime/env.h"
+#include "runtime/files.h"
+
+namespace shoal {
+
+// The state that a simulated cluster's nodes share. Thread safety: none, as all of the simulator.
+// Invariant: the volatile names of a folder are its durable names with the log replayed on them.
+class SimDisk {
+ public:
+  explicit SimDisk(Seed seed);
+  ~SimDisk();
+  SimDisk(const SimDisk&) = delete;
+  SimDisk& operator=(const SimDisk&) = delete;
+
+  // Loses some of what `node` did and nobody synced. Returns how many files or folders were hit.
+  std::size_t crash(NodeId node);
+
+  // Called before each call of any node, with its number from 0. What it throws is thrown by that
+  // call, which then has no effect: crash in it, then throw, and the node died at that call.
+  void on_call(std::function<void(std::uint64_t call)> hook) { hook_ = std::move(hook); }
+  std::uint64_t calls() const { return calls_; }
+
+  // A write that would take more than this in all throws, and leaves what fitted, as a real one.
+  void limit_capacity(Bytes capacity) { capacity_ = capacity; }
+  Bytes used() const;
+
+ private:
+  friend class SimFiles;
+  struct Inode;
+  using InodePtr = std::shared_ptr<Inode>;
+  using Content = std::shared_ptr<const std::vector<std::byte>>;
+  // One name in one folder now means `target`; null: it is gone.
+  struct NameChange {
+    InodePtr folder;
+    std::string name;
+    InodePtr target;
+  };
+  // What survives a crash as a whole or not at all.
+  struct LogEntry {
+    NodeId node;
+    std::vector<NameChange> changes;
+  };
+
+  // What Files promises, without time; the bodies of SimFiles's work.
+  void begin_call();
+  void write(NodeId node, std::string_view path, std::span<const std::byte> bytes);
+  std::vector<std::byte> read(std::string_view path);
+  void sync(std::string_view path);
+  void rename(NodeId node, std::string_view from, std::string_view to);
+  void remove(NodeId node, std::string_view path);
+  std::vector<std::string> list(std::string_view path);
+  Bytes size_of(std::string_view path) const;  // 0 for what is no file
+
+  using Names = std::span<const std::string>;
+  using Ids = std::set<std::uint64_t>;
+  InodePtr find(Names names) const;
+  InodePtr folder_above(NodeId node, Names names);  // made where absent
+  InodePtr make_inode(bool is_folder);
+  static void apply(const NameChange& change, std::map<std::string, InodePtr>& names);
+  void keep_for(NodeId node, const InodePtr& folder);
+  void change_names(NodeId node, std::vector<NameChange> changes);
+  void empty_folder(NodeId node, const InodePtr& folder);
+  void make_durable(std::vector<bool> chosen);  // one flag per log entry
+  void lose_names(NodeId node, Ids& hit);
+  void lose_content(NodeId node, Ids& hit);
+  Content after_crash(const Content& content, const Content& durable);
+
+  Random random_;
+  std::uint64_t inodes_ = 0;
+  InodePtr root_;
+  std::vector<LogEntry> log_;                            // unsynced name changes, oldest first
+  std::map<std::uint64_t, std::weak_ptr<Inode>> dirty_;  // files with unsynced content, by inode
+  std::uint64_t calls_ = 0;
+  std::function<void(std::uint64_t)> hook_;
+  std::optional<Bytes> capacity_;
+};
+
+// What one incarnation of a node sees of the disk. The disk and the env outlive it.
+class SimFiles final : public Files {
+ public:
+  SimFiles(SimDisk& disk, Env& env, NodeId node) : disk_(disk), env_(env), node_(node) {}
+
+  // A phantom costs its time and leaves an empty file.
+  Task<void> write(std::string path, ConstBuf content) override;
+  Task<std::vector<std::byte>> read(std::string path) override;
+  Task<void> sync(std::string path) override;
+  Task<void> rename(std::string from, std::string to) override;
+  Task<void> remove(std::string path) override;
+  Task<std::vector<std::string>> list(std::string folder) override;
+
+ private:
+  SimDisk& disk_;
+  Env& env_;
+  NodeId node_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,180 @@
+// A simulated world: a cluster, a fault plan and a node program, run in one thread in virtual time.
+//
+//   World world(Cluster::uniform(4, {20us, 1.25e9}), {.seed = Seed(7), .recorder = &recorder});
+//   const Outcome outcome = world.run(program);     // the same program that runs live
+//
+// One seed fixes everything. A dead node's continuations never fire: killing it cancels its tasks
+// while its endpoint, files and recorder are already deaf; a restart is a new incarnation.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/recorder.h"
+#include "base/types.h"
+#include "runtime/node.h"
+#include "runtime/task_group.h"
+#include "sim/cluster.h"
+#include "sim/coordinator.h"
+#include "sim/event_queue.h"
+#include "sim/faults.h"
+#include "sim/network.h"
+#include "sim/sim_endpoint.h"
+#include "sim/sim_env.h"
+#include "sim/sim_files.h"
+
+namespace shoal {
+
+struct WorldOptions {
+  Seed seed{};
+  Recorder* recorder = nullptr;
+  FaultPlan faults{};
+  CoordinatorOptions coordinator{};  // expected is set to the number of nodes
+  // All nodes are in view 1 from the start and no one watches them: for benchmarks and formulas.
+  bool fixed_view = false;
+  Duration time_limit = std::chrono::hours(1);  // virtual; a run that lasts longer has hung
+};
+
+struct NodeError {
+  NodeId node;
+  Incarnation incarnation;
+  std::string what;
+};
+
+struct Outcome {
+  bool finished = false;  // every node's program returned, but for those killed for good
+  Time end{};
+  std::uint64_t messages = 0;  // matched
+  std::uint64_t occurrences = 0;
+  std::vector<NodeError> errors;
+  FaultCounts fired{};
+  std::map<std::string, std::uint64_t> probes;
+  std::uint64_t hash = 0;   // over all recorded events and the end
+  std::string waiting_for;  // when it did not finish: who waits for whom
+};
+
+class World {
+ public:
+  World(Cluster cluster, WorldOptions options);
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  Outcome run(NodeProgram program);
+
+  // Faults, for tests that tell a story; plans use the same.
+  void kill(NodeId node, bool power_loss);
+  void restart(NodeId node);  // if it is down
+  void restart_at(NodeId node, Time when);
+  void freeze(NodeId node);
+  void thaw(NodeId node);
+  void at(Time when, std::function<void()> what);
+  void at_node(NodeId node, Time when, std::function<void()> what);  // if it still lives then
+
+  // For the parts of the world.
+  Time now() const { return queue_.now(); }
+  Seed seed() const { return options_.seed; }
+  const Cluster& cluster() const { return cluster_; }
+  EventQueue& queue() { return queue_; }
+  Network& network() { return network_; }
+  Coordinator& coordinator() { return coordinator_; }
+  SimDisk& disk() { return disk_; }
+  Pool<SimEnv::Timer>& timers() { return timers_; }
+  Pool<Packet>& packets() { return packets_; }
+  Pool<SimEndpoint::Busy>& busies() { return busies_; }
+  SimEndpoint* endpoint(NodeId node) { return &slot(node).life->endpoint; }
+  Incarnation incarnation(NodeId node) const { return slots_[node.value()].incarnation; }
+  Time started(NodeId node) const { return slots_[node.value()].started; }
+  // Whether anything of the program runs, or will run again.
+  bool unfinished() const;
+  // Whether a heartbeat of that life of the node would be heard now.
+  bool hears(NodeId node, Incarnation life) const;
+  void each_applicant(const std::function<void(const Member&)>& visit);
+  void report(std::function<void()> what);  // to the coordinator
+  void announce(NodeId node, ViewPtr view, Duration delay);
+  void fence(NodeId node, const std::string& why);
+
+  bool recording() const { return options_.recorder != nullptr; }
+  void record(Event event);
+  void probe(const char* what) { ++probes_[what]; }
+  bool buggify(const char* site);
+  void count_message() { ++messages_; }
+  bool completes_at_once();
+  Duration draw_busy();
+  Time use_cpu(NodeId node, Duration cost);
+
+ private:
+  // What exists of a node while it lives.
+  struct Life {
+    Life(World& world, NodeId id, Incarnation incarnation);
+    SimEnv env;
+    SimEndpoint endpoint;
+    SimMembership membership;
+    SimFiles files;
+    Node node;
+    TaskGroup tasks;
+  };
+  enum class State : std::uint8_t { Down, Up, Ending, Done };
+  struct Slot {
+    State state = State::Down;
+    Incarnation incarnation{};
+    bool frozen = false;
+    bool was_member = false;     // in some view, in this life
+    bool restart_again = false;  // after it has ended: it was fenced
+    Time started{};
+    std::unique_ptr<Life> life;
+    std::vector<Occurrence*> waiting;  // while frozen
+  };
+  struct Cpu {
+    std::vector<Time> free;  // by core
+    double slow = 1;
+  };
+  class Call;
+
+  Slot& slot(NodeId node) { return slots_[node.value()]; }
+  Member member(NodeId node) const;
+  bool cut_off(NodeId node) const;
+  void start(NodeId node);
+  Task<void> live(NodeId node);
+  void ended(NodeId node, State state);
+  void bury();
+  void dispatch(Occurrence& occurrence);
+  void view_arrives(NodeId node, Incarnation life, const ViewPtr& view);
+  void apply(const Fault& fault);
+  void undo(const Fault& fault);
+  void heal_everything();
+  void set_cut(NodeId node, bool cut);
+  std::string who_waits();
+
+  Cluster cluster_;
+  WorldOptions options_;
+  NodeProgram program_;
+  Executor executor_;
+  Pool<SimEnv::Timer> timers_;
+  Pool<Packet> packets_;
+  Pool<SimEndpoint::Busy> busies_;
+  EventQueue queue_;
+  Network network_;
+  Coordinator coordinator_;
+  SimDisk disk_;
+  Random random_;
+  std::vector<Cpu> cpus_;    // by host
+  std::vector<Slot> slots_;  // by node
+  std::vector<NodeId> ending_;
+  std::vector<NodeId> cut_off_;  // by partitions; may hold a node twice
+  bool healed_ = false;
+  std::size_t up_ = 0;        // nodes that live
+  std::size_t done_ = 0;      // whose program has returned
+  std::size_t restarts_ = 0;  // that are due
+  std::uint64_t messages_ = 0;
+  std::vector<NodeError> errors_;
+  FaultCounts fired_{};
+  std::map<std::string, std::uint64_t> probes_;
+  std::map<std::string, Random> buggify_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,162 @@
+// The World's faults: how a plan is carried out and undone.
+#include <algorithm>
+
+#include "sim/world.h"
+
+namespace shoal {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+Event event_of(EventKind kind, NodeId peer = kNobody, std::uint64_t a = 0) {
+  Event event;
+  event.kind = kind;
+  event.peer = peer;
+  event.a = a;
+  return event;
+}
+
+}  // namespace
+
+void World::kill(NodeId node, bool power_loss) {
+  Slot& s = slot(node);
+  if (s.state != State::Up) return;
+  s.life->env.record(event_of(EventKind::NodeCrashed));
+  s.state = State::Ending;  // From here on it is deaf and mute.
+  s.life->tasks.cancel();
+  ending_.push_back(node);
+  if (power_loss) {
+    const std::size_t lost = disk_.crash(node);
+    if (lost > 0) record(event_of(EventKind::FileDataLost, node, lost));
+  }
+  // A broken connection is noticed by whoever holds its other end.
+  const Incarnation life = s.incarnation;
+  for (std::uint32_t other = 0; other < slots_.size(); ++other) {
+    if (slots_[other].state != State::Up) continue;
+    at_node(NodeId(other), now() + random_.duration(500us, 17ms), [this, other, node, life] {
+      slots_[other].life->endpoint.lose(node, life, "connection reset");
+    });
+  }
+  at(now() + random_.duration(500us, 17ms),
+     [this, node, life] { coordinator_.connection_lost(node, life); });
+}
+
+void World::restart(NodeId node) {
+  if (slot(node).state == State::Down && slot(node).life == nullptr) start(node);
+}
+
+void World::restart_at(NodeId node, Time when) {
+  ++restarts_;
+  at(when, [this, node] {
+    --restarts_;
+    restart(node);
+  });
+}
+
+void World::freeze(NodeId node) {
+  Slot& s = slot(node);
+  if (s.state != State::Up || s.frozen) return;
+  s.life->env.record(event_of(EventKind::NodeFrozen));
+  s.frozen = true;
+}
+
+void World::thaw(NodeId node) {
+  Slot& s = slot(node);
+  if (!s.frozen) return;
+  s.frozen = false;
+  if (s.state == State::Up) s.life->env.record(event_of(EventKind::NodeThawed));
+  for (Occurrence* o : std::exchange(s.waiting, {})) queue_.schedule(now(), *o);
+}
+
+void World::set_cut(NodeId node, bool cut) {
+  for (std::uint32_t other = 0; other < slots_.size(); ++other) {
+    if (NodeId(other) == node) continue;
+    if (cut) {
+      network_.cut(node, NodeId(other));
+      network_.cut(NodeId(other), node);
+    } else {
+      network_.heal(node, NodeId(other));
+      network_.heal(NodeId(other), node);
+    }
+  }
+}
+
+void World::apply(const Fault& f) {
+  if (healed_) return;
+  ++fired_[static_cast<std::size_t>(f.kind)];
+  const HostId host = cluster_.nodes[f.node.value()].host;
+  switch (f.kind) {
+    case FaultKind::Kill:
+    case FaultKind::PowerLoss: kill(f.node, f.kind == FaultKind::PowerLoss); break;
+    case FaultKind::Freeze: freeze(f.node); break;
+    case FaultKind::SlowDown:
+      record(event_of(EventKind::SlowedDown, f.node, static_cast<std::uint64_t>(f.factor * 1000)));
+      cpus_[host.value()].slow *= f.factor;
+      break;
+    case FaultKind::Partition:
+      record(event_of(EventKind::LinkCut, f.node));
+      cut_off_.push_back(f.node);
+      set_cut(f.node, true);
+      break;
+    case FaultKind::OneWayCut:
+      record(event_of(EventKind::LinkCut, f.node, f.peer.value()));
+      network_.cut(f.node, f.peer);
+      break;
+    case FaultKind::LinkSlow: network_.set_slow(host, f.factor); break;
+    case FaultKind::Delay:
+    case FaultKind::Reorder:
+      network_.set_delays(from_seconds(f.factor * 1e-3), f.kind == FaultKind::Reorder);
+      break;
+    case FaultKind::Traffic: network_.occupy(host, f.lasting); return;
+  }
+  const bool killed = f.kind == FaultKind::Kill || f.kind == FaultKind::PowerLoss;
+  if (killed && f.lasting > Duration(0)) return restart_at(f.node, now() + f.lasting);
+  if (f.lasting > Duration(0)) at(now() + f.lasting, [this, f] { undo(f); });
+}
+
+void World::undo(const Fault& f) {
+  if (healed_) return;
+  const HostId host = cluster_.nodes[f.node.value()].host;
+  switch (f.kind) {
+    case FaultKind::Kill:
+    case FaultKind::PowerLoss:
+    case FaultKind::Traffic: break;
+    case FaultKind::Freeze: thaw(f.node); break;
+    case FaultKind::SlowDown: cpus_[host.value()].slow /= f.factor; break;
+    case FaultKind::Partition:
+      record(event_of(EventKind::LinkHealed, f.node));
+      cut_off_.erase(std::ranges::find(cut_off_, f.node));
+      if (!cut_off(f.node)) set_cut(f.node, false);
+      for (const NodeId other : cut_off_) set_cut(other, true);
+      break;
+    case FaultKind::OneWayCut:
+      record(event_of(EventKind::LinkHealed, f.node, f.peer.value()));
+      if (!cut_off(f.node) && !cut_off(f.peer)) network_.heal(f.node, f.peer);
+      break;
+    case FaultKind::LinkSlow: network_.set_slow(host, 1); break;
+    case FaultKind::Delay:
+    case FaultKind::Reorder: network_.set_delays(Duration(0), false); break;
+  }
+}
+
+void World::heal_everything() {
+  healed_ = true;
+  cut_off_.clear();
+  while (!network_.cuts().empty()) {
+    const auto link = network_.cuts().begin()->first;
+    network_.heal(link.first, link.second);
+  }
+  network_.set_delays(Duration(0), false);
+  for (std::uint32_t host = 0; host < cluster_.hosts.size(); ++host) {
+    network_.set_slow(HostId(host), 1);
+    cpus_[host].slow = 1 / cluster_.hosts[host].speed;
+  }
+  record(event_of(EventKind::LinkHealed));
+  for (std::uint32_t node = 0; node < slots_.size(); ++node) {
+    thaw(NodeId(node));
+    restart(NodeId(node));
+  }
+}
+
+}  // namespace shoal

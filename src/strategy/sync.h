@@ -1,0 +1,48 @@
+// Synchronous data-parallel SGD. Every worker computes the gradient of its share of the global
+// batch, all of them are summed by ring all-reduce, and every replica makes the same update.
+// Baidu 2017; Sergeev & Del Balso 2018, arXiv:1802.05799; Li et al. 2020 (DDP), arXiv:2006.15704.
+//
+//   for t = 0, 1, ...:
+//     deal the next B_global samples to the workers
+//     g <- sum over own samples of the gradient at w     (backward; bucket by bucket, last first)
+//     g <- all-reduce(g)                                 (each bucket as soon as it is ready)
+//     w <- w - eta g / B_global
+//     commit t: settle the samples; every c steps rank 0 saves the state
+//
+// Symbols: P workers, N parameters, B_global samples a step, t step, w parameters, g gradient.
+// Cost a step: 2(P-1) messages of N/P elements a worker and bucket; no staleness.
+// Deviations: the global batch stays constant when P changes; the sum is not averaged over workers
+//   but over samples, so that uneven shares count right.
+// Failure: a worker may be lost or join at any moment. The step at hand is dropped or finished by
+//   all alike (recovery.h), and lost shares are dealt again: every step is applied exactly once and
+//   every sample of an epoch counts exactly once. When all are lost, the state last saved counts.
+#pragma once
+
+#include <cstdint>
+
+#include "base/types.h"
+#include "learner/learner.h"
+#include "optim/sgd.h"
+#include "runtime/node.h"
+#include "runtime/task.h"
+#include "strategy/replica.h"
+
+namespace shoal {
+
+struct SyncOptions {
+  // Behaviour.
+  Step steps{100};
+  std::uint64_t samples = 1024;  // in the dataset
+  std::uint64_t batch = 32;      // B_global
+  Sgd rule{};
+  Step save_every{0};  // 0: only at the end
+  // Record hashes of parameters and gradients, for the checkers. Costs a pass over them a step.
+  bool audit = false;
+};
+
+// The node program of a worker. `learner` and `keeper` outlive it; `replica` is the worker's, made
+// for this life of the node, and holds the result at the end.
+Task<void> sync_worker(Node& node, Learner& learner, Keeper& keeper, Replica& replica,
+                       SyncOptions options);
+
+}  // namespace shoal

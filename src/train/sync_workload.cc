@@ -1,0 +1,128 @@
+#include "train/sync_workload.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <memory>
+
+#include "learner/quadratic.h"
+#include "strategy/sync.h"
+#include "train/snapshot_keeper.h"
+
+namespace shoal {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Job {
+  QuadraticOptions problem;
+  SyncOptions sync;
+  std::vector<float> result;  // of whoever ended last
+  std::size_t results = 0;
+};
+
+// The oracle: sequential SGD over the same batches. 20 lines, and knows of no worker.
+std::vector<float> sequential_sgd(Seed seed, const Job& job) {
+  const QuadraticLearner learner(job.problem);
+  Ledger ledger(seed, job.sync.samples);
+  std::vector<float> w(job.problem.dimensions.value(), 0.0F);
+  for (Step t{0}; t < job.sync.steps; ++t) {
+    const Share share = ledger.deal(NodeId(0), Incarnation(1), job.sync.batch);
+    std::vector<float> g(w.size(), 0.0F);
+    learner.add_gradients(w, ledger.samples(share), 0, g);
+    for (std::size_t i = 0; i < w.size(); ++i)
+      w[i] -= job.sync.rule.eta / static_cast<float>(share.n) * g[i];
+    ledger.settle(share, SampleEnd::Applied);
+  }
+  return w;
+}
+
+std::string judge(Seed seed, const Job& job) {
+  if (job.results == 0) return "no worker has a result";
+  const std::vector<float> oracle = sequential_sgd(seed, job);
+  for (std::size_t i = 0; i < oracle.size(); ++i) {
+    // Only the order of summation differs; the problem does not amplify it.
+    const float error = std::abs(job.result[i] - oracle[i]);
+    if (!(error <= 1e-4F * (1 + std::abs(oracle[i]))))
+      return fmt::format("parameter {} is {}, sequential SGD gives {}", i, job.result[i],
+                         oracle[i]);
+  }
+  return {};
+}
+
+Task<void> worker(Node& node, std::shared_ptr<Job> job) {
+  QuadraticLearner learner(job->problem);
+  Replica replica(node.env.seed(), job->sync.samples, learner.parameters(), learner.substance());
+  SnapshotKeeper keeper(node, "checkpoint");
+  co_await sync_worker(node, learner, keeper, replica, job->sync);
+  const std::span<float> w = replica.w.all().data();
+  job->result.assign(w.begin(), w.end());
+  ++job->results;
+}
+
+Cluster draw_cluster(Random& random, std::size_t nodes) {
+  LinkModel nic;
+  nic.latency = random.duration(1us, 2ms);
+  nic.bytes_per_s = 1e6 * std::pow(1e3, random.uniform());
+  Cluster cluster = Cluster::uniform(nodes, nic);
+  // Some share a host, and then its interface and its core.
+  if (random.chance(0.4)) {
+    const std::uint64_t hosts = random.between(1, nodes);
+    for (Placement& p : cluster.nodes)
+      p.host = HostId(static_cast<std::uint32_t>(random.below(hosts)));
+  }
+  for (HostModel& host : cluster.hosts) host.memory = LinkModel{1us, 1e9, Bytes(0)};
+  if (random.chance(0.3)) {
+    LinkModel uplink = nic;
+    uplink.bytes_per_s *= 0.5 + random.uniform();
+    cluster.racks.assign(2, uplink);
+    for (HostModel& host : cluster.hosts) host.rack = random.below(2);
+  }
+  // Work is dear in virtual time, so that faults and their detection fall into the run.
+  const double scale = std::pow(30, random.uniform());
+  cluster.ns_per_element = {1e3 * scale, 4e3 * scale, 1e2, 1e2, 1e2, 1e2, 1e1, 1e1};
+  cluster.stragglers.resize(nodes);
+  for (Straggler& s : cluster.stragglers) {
+    if (!random.chance(0.3)) continue;
+    s.kind = static_cast<Straggler::Kind>(random.between(1, 3));
+    s.factor = s.kind == Straggler::Kind::Constant ? 1 + 4 * random.uniform()
+               : s.kind == Straggler::Kind::Jitter ? 0.5 * random.uniform()
+                                                   : 1.1 + random.uniform();
+  }
+  cluster.completion = Completion::BySeed;
+  cluster.cancelled_busy_max = random.duration(10us, 20ms);
+  cluster.buggify = true;
+  return cluster;
+}
+
+}  // namespace
+
+Scenario sync_scenario(Seed seed) {
+  Random random(seed, Purpose::Recipe);
+  auto job = std::make_shared<Job>();
+  job->problem.seed = seed;
+  job->problem.dimensions = Elements(random.between(1, 100));
+  job->problem.buckets = static_cast<std::uint32_t>(random.between(1, 4));
+  job->sync.steps = Step(random.between(5, 40));
+  job->sync.batch = random.between(1, 24);
+  job->sync.samples = 2 * random.between(20, 100);
+  job->sync.rule.eta = static_cast<float>(0.05 + 0.4 * random.uniform());
+  job->sync.save_every = Step(random.chance(0.5) ? random.between(1, 10) : 0);
+  job->sync.audit = true;
+
+  Scenario scenario;
+  const std::size_t P = random.between(2, 9);
+  scenario.cluster = draw_cluster(random, P);
+  scenario.faults = draw_faults(random, P, random.duration(200ms, 6s));
+  scenario.liveness = 300s;
+  scenario.recipe =
+      fmt::format("sync P={} steps={} batch={} samples={} N={} buckets={} save_every={}", P,
+                  job->sync.steps, job->sync.batch, job->sync.samples, job->problem.dimensions,
+                  job->problem.buckets, job->sync.save_every);
+  scenario.program = [job](Node& node) { return worker(node, job); };
+  scenario.judge = [seed, job] { return judge(seed, *job); };
+  return scenario;
+}
+
+}  // namespace shoal

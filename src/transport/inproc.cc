@@ -1,0 +1,307 @@
+#include "transport/inproc.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/error.h"
+
+namespace shoal {
+namespace {
+
+std::exception_ptr peer_lost(NodeId peer, const std::string& why) {
+  return std::make_exception_ptr(PeerLost(peer, why));
+}
+
+std::string describe(const Tag& tag) {
+  return fmt::format("group {} generation {} id {:#x}", tag.group, tag.generation, tag.id);
+}
+
+}  // namespace
+
+InprocEndpoint::InprocEndpoint(InprocNet& net, LiveLoop& loop, Env& env, NodeId self,
+                               Incarnation incarnation)
+    : net_(&net),
+      loop_(&loop),
+      env_(&env),
+      port_(std::make_shared<InprocPort>(InprocPort{self, incarnation, &loop, this})),
+      mailbox_(*this) {
+  net_->attach(port_);
+  loop_->add_stall_source(*this);
+}
+
+InprocEndpoint::~InprocEndpoint() {
+  if (state_ != State::Dead) die("it is gone", nullptr);
+  SHOAL_CHECK(flights_.empty(), "an endpoint ended while a peer reads from its node's ranges");
+  loop_->remove_stall_source(*this);
+  port_->endpoint = nullptr;
+}
+
+void InprocEndpoint::record(EventKind kind, NodeId peer, const Tag& tag, Bytes size,
+                            std::uint64_t c) {
+  if (state_ == State::Dead) return;  // The dead do not speak.
+  Event event;
+  event.kind = kind;
+  event.peer = peer;
+  event.generation = tag.generation;
+  event.group = tag.group;
+  event.a = tag.id;
+  event.b = size.value();
+  event.c = c;
+  env_->record(event);
+}
+
+// ---- Sending
+
+void InprocEndpoint::start_send(SendOp& op) {
+  ++progress_;
+  if (state_ == State::Fenced) return op.failed_with(fenced_);
+  if (state_ != State::Open) return parked_.push_back(&op);
+  if (mailbox_.retired(op.tag)) return op.failed_with(std::make_exception_ptr(Cancelled()));
+  Outgoing* const out = connect(op.to);
+  if (out == nullptr) return op.failed_with(peer_lost(op.to, mailbox_.lost(op.to)));
+
+  record(EventKind::SendPosted, op.to, op.tag, op.payload.size, out->sequence);
+  const InprocParcelPtr parcel = pack(op, *out);
+  if (parcel->rendezvous) {
+    parcel->op = &op;
+    parcel->flight = next_flight_++;
+    parcel->sent_tag = op.tag;
+    op.flight = parcel.get();
+    flights_.emplace(parcel->flight, parcel);
+    return InprocNet::deliver(parcel);
+  }
+  InprocNet::deliver(parcel);
+  record(EventKind::SendDone, op.to, op.tag, op.payload.size, out->sequence - 1);
+  op.sent();
+}
+
+InprocEndpoint::Outgoing* InprocEndpoint::connect(NodeId to) {
+  if (!mailbox_.lost(to).empty()) return nullptr;
+  const Incarnation known = mailbox_.newest(to);  // 0 before the first view
+  Outgoing& out = outgoing_[to];
+  const auto right = [&](const InprocPortPtr& port) {
+    return port != nullptr && (known == Incarnation(0) || port->incarnation == known);
+  };
+  if (right(out.port)) return &out;
+  const InprocPortPtr port = net_->find(to);
+  if (right(port)) {
+    out = {port, 0};
+    return &out;
+  }
+  mailbox_.lose(to, known, port == nullptr ? "it is not running" : "another life took its place");
+  return nullptr;
+}
+
+InprocParcelPtr InprocEndpoint::pack(const SendOp& op, Outgoing& out) {
+  const Header header{.source = port_->node,
+                      .incarnation = port_->incarnation,
+                      .target = out.port->node,
+                      .target_incarnation = out.port->incarnation,
+                      .tag = op.tag,
+                      .sequence = out.sequence++,
+                      .size = op.payload.size};
+  const HeaderBytes head = encode_header(header);
+  const bool rendezvous = op.payload.size > kInprocEagerMax;
+  const bool in_frame = !rendezvous && !op.payload.phantom();
+  std::vector<std::byte> frame;
+  frame.reserve(kHeaderSize + (in_frame ? op.payload.size.value() : 0));
+  frame.insert(frame.end(), head.begin(), head.end());
+  if (in_frame) {
+    const auto bytes = op.payload.bytes();
+    frame.insert(frame.end(), bytes.begin(), bytes.end());
+  }
+  auto parcel = std::make_shared<InprocParcel>(port_, out.port, std::move(frame));
+  parcel->range = op.payload;
+  parcel->in_frame = in_frame;
+  parcel->rendezvous = rendezvous;
+  return parcel;
+}
+
+void InprocEndpoint::abort_send(SendOp& op) {
+  ++progress_;
+  record(EventKind::OpCancelled, op.to, op.tag, op.payload.size, 0);
+  auto* const flight = static_cast<InprocParcel*>(std::exchange(op.flight, nullptr));
+  if (flight == nullptr) {
+    std::erase(parked_, &op);
+    return;
+  }
+  flight->op = nullptr;
+  // If that fails it is being read: the range stays busy, and retire() waits for the answer.
+  take_back(flights_.at(flight->flight));
+}
+
+bool InprocEndpoint::take_back(InprocParcelPtr flight) {
+  if (!flight->revoke()) return false;
+  InprocNet::take_back(flight);
+  forget(*flight);
+  return true;
+}
+
+void InprocEndpoint::answered(const InprocParcelPtr& parcel, InprocOutcome outcome,
+                              const std::string& why) {
+  ++progress_;
+  // The operation before the flight: when the last flight is forgotten all the others end.
+  SendOp* const op = std::exchange(parcel->op, nullptr);
+  if (op != nullptr) {
+    op->flight = nullptr;
+    end_send(*op, *parcel, outcome, why);
+  }
+  if (parcel->flight != 0) forget(*parcel);
+  const InprocPort& peer = *parcel->target;
+  if (outcome == InprocOutcome::Gone) lose(peer.node, peer.incarnation, why);
+  if (outcome == InprocOutcome::Fenced) fence(why);
+}
+
+void InprocEndpoint::end_send(SendOp& op, const InprocParcel& parcel, InprocOutcome outcome,
+                              const std::string& why) {
+  if (state_ == State::Dead) return parked_.push_back(&op);
+  if (outcome == InprocOutcome::Delivered) {
+    record(EventKind::SendDone, op.to, op.tag, op.payload.size, 0);
+    return op.sent();
+  }
+  if (state_ == State::Fenced) return op.failed_with(fenced_);
+  if (state_ == State::Fencing || outcome == InprocOutcome::Fenced) return parked_.push_back(&op);
+  op.failed_with(parcel.error ? parcel.error : peer_lost(op.to, why));
+}
+
+// Takes what is no longer read by anyone out of flights_.
+void InprocEndpoint::forget(const InprocParcel& flight) {
+  const auto node = flights_.extract(flight.flight);
+  if (node.empty()) return;
+  freed_.notify_all();
+  if (flights_.empty() && quiet_) std::exchange(quiet_, nullptr)();
+}
+
+std::vector<InprocParcelPtr> InprocEndpoint::flights() const {
+  std::vector<InprocParcelPtr> all;
+  for (const auto& [number, parcel] : flights_) all.push_back(parcel);
+  return all;
+}
+
+// ---- Losing and ending
+
+// The operation of a flight ends with `error`: at once, or when the receiver has let go.
+void InprocEndpoint::settle(const InprocParcelPtr& flight, const std::exception_ptr& error) {
+  SendOp* const op = flight->op;
+  if (!take_back(flight)) {
+    flight->error = error;
+    flight->stop = true;
+    return;
+  }
+  if (op == nullptr) return;
+  flight->op = nullptr;
+  op->flight = nullptr;
+  op->failed_with(error);
+}
+
+void InprocEndpoint::lose(NodeId peer, Incarnation life, const std::string& why) {
+  if (state_ != State::Open || peer == self()) return;
+  mailbox_.lose(peer, life, why);
+  for (const InprocParcelPtr& f : flights()) {
+    if (f->target->node == peer && f->target->incarnation <= life) settle(f, peer_lost(peer, why));
+  }
+}
+
+void InprocEndpoint::adopt(const ViewPtr& view) {
+  if (state_ != State::Open) return;
+  mailbox_.adopt(view);
+  for (const InprocParcelPtr& f : flights()) {
+    const NodeId to = f->target->node;
+    if (!mailbox_.over(to, f->target->incarnation)) continue;
+    const std::string& why = mailbox_.lost(to);
+    settle(f, peer_lost(to, why.empty() ? "another life took its place" : why));
+  }
+}
+
+void InprocEndpoint::fence(const std::string& why) {
+  if (state_ != State::Open) return;
+  state_ = State::Fencing;
+  fenced_ = std::make_exception_ptr(Fenced(why));
+  fenced_why_ = why;
+  quiesce([this] { fail_everything(); });
+}
+
+void InprocEndpoint::fail_everything() {
+  state_ = State::Fenced;
+  Event event;
+  event.kind = EventKind::FencedOut;
+  env_->record(event);
+  while (!transfers_.empty()) {
+    InprocParcel& parcel = transfers_.front();
+    RecvOp& op = *parcel.receive;
+    end_transfer(parcel, InprocOutcome::Gone, "it was evicted");
+    op.failed_with(fenced_);
+  }
+  mailbox_.fail_all(fenced_);
+  for (SendOp* op : std::exchange(parked_, {})) op->failed_with(fenced_);
+  if (fenced_hook_) fenced_hook_(fenced_why_);
+}
+
+void InprocEndpoint::die(const std::string& why, std::function<void()> quiet) {
+  SHOAL_CHECK(state_ != State::Dead, "node {} died twice", self());
+  state_ = State::Dead;
+  quiet_ = nullptr;
+  while (!transfers_.empty()) end_transfer(transfers_.front(), InprocOutcome::Gone, why);
+  net_->detach(port_, why);
+  quiesce(std::move(quiet));
+}
+
+void InprocEndpoint::quiesce(std::function<void()> quiet) {
+  for (const InprocParcelPtr& f : flights()) {
+    SendOp* const op = f->op;
+    if (!take_back(f)) {
+      f->stop = true;
+      continue;
+    }
+    if (op == nullptr) continue;
+    f->op = nullptr;
+    op->flight = nullptr;
+    parked_.push_back(op);
+  }
+  if (!flights_.empty()) {
+    quiet_ = std::move(quiet);
+  } else if (quiet) {
+    quiet();
+  }
+}
+
+bool InprocEndpoint::holds(GroupId group, Generation generation) const {
+  return std::ranges::any_of(flights_, [&](const auto& entry) {
+    const Tag& tag = entry.second->sent_tag;
+    return tag.group == group && tag.generation <= generation && tag.generation != Generation(0);
+  });
+}
+
+Task<void> InprocEndpoint::retire(GroupId group, Generation generation) {
+  mailbox_.retire(group, generation);
+  for (const InprocParcelPtr& f : flights())
+    if (f->op != nullptr && mailbox_.retired(f->sent_tag)) f->op->request_cancel();
+  while (InprocParcel* p =
+             transfers_.find([&](const InprocParcel& q) { return mailbox_.retired(q.tag); }))
+    p->receive->request_cancel();
+  while (holds(group, generation)) co_await freed_.wait();
+}
+
+// ---- What is waited for
+
+bool InprocEndpoint::pending() const {
+  return state_ != State::Dead && (!flights_.empty() || mailbox_.has_receives());
+}
+
+std::vector<std::string> InprocEndpoint::waiting() {
+  std::vector<std::string> lines;
+  const std::string who = fmt::format("node {}.{}", port_->node, port_->incarnation);
+  for (const Match& m : mailbox_.waiting()) {
+    const std::string from = m.from == kAnyone ? "anyone" : fmt::format("node {}", m.from);
+    lines.push_back(fmt::format("{} waits for a message from {}: {}", who, from, describe(m.tag)));
+  }
+  for (const InprocParcelPtr& f : flights())
+    lines.push_back(fmt::format("{} waits for node {} to take {} bytes: {}", who, f->target->node,
+                                f->range.size, describe(f->sent_tag)));
+  return lines;
+}
+
+}  // namespace shoal

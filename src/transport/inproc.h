@@ -1,0 +1,128 @@
+// InprocEndpoint: messages between nodes of one process, on the same loop or on different ones.
+//
+// Every message has the real header, and everything between two endpoints goes through the inject()
+// of the receiver's loop, so that it arrives in the order sent wherever the two live. A payload of
+// at most 8 KiB is copied when it is sent; a larger one stays where it is until it is matched, the
+// receiver then copies it straight from the sender's range, a slice a turn, and answers.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/recorder.h"
+#include "base/types.h"
+#include "runtime/channel.h"
+#include "runtime/endpoint.h"
+#include "runtime/env.h"
+#include "runtime/live/loop.h"
+#include "runtime/mailbox.h"
+#include "transport/inproc_net.h"
+
+namespace shoal {
+
+inline constexpr Bytes kInprocEagerMax{8 * 1024};
+// The loop attends to its other nodes and timers between two slices of a copy.
+inline constexpr Bytes kInprocSlice{256 * 1024};
+
+// Thread safety: none; an endpoint belongs to the thread of its loop. Invariants:
+// 1. A range is read by others only while its parcel is in flights_.
+// 2. An operation that waits is in the mailbox, in flights_, in transfers_ or in parked_; or the
+//    node is dead, and it waits to be cancelled.
+// 3. Once the endpoint is not Open, flights_ only shrinks.
+class InprocEndpoint final : public Endpoint, public StallSource, private Mailbox::Host {
+ public:
+  // Reachable from here on. The loop must outlive every endpoint of the net.
+  InprocEndpoint(InprocNet& net, LiveLoop& loop, Env& env, NodeId self, Incarnation incarnation);
+  // REQUIRES: no peer copies from this node; see die().
+  ~InprocEndpoint() override;
+
+  NodeId self() const override { return port_->node; }
+  Task<void> retire(GroupId group, Generation generation) override;
+
+  // For the world, on the loop's thread.
+  void adopt(const ViewPtr& view);
+  void lose(NodeId peer, Incarnation life, const std::string& why);
+  // This life was evicted: all operations fail with Fenced, as soon as no peer reads from our
+  // ranges any more, because the program frees them when it hears of it.
+  void fence(const std::string& why);
+  void on_fenced(std::function<void(const std::string& why)> hook) {
+    fenced_hook_ = std::move(hook);
+  }
+  // This life is over. Operations neither complete nor fail from now on, the peers are told, and
+  // `quiet` is called as soon as no peer reads from our ranges any more: then cancel the program.
+  void die(const std::string& why, std::function<void()> quiet);
+
+  // For the net, on the loop's thread.
+  void arrived(const InprocParcelPtr& parcel);
+  void answered(const InprocParcelPtr& parcel, InprocOutcome outcome, const std::string& why);
+
+  bool pending() const override;
+  std::uint64_t progress() const override { return progress_; }
+  std::vector<std::string> waiting() override;
+
+ private:
+  enum class State : std::uint8_t { Open, Fencing, Fenced, Dead };
+  struct Outgoing {
+    InprocPortPtr port;
+    std::uint64_t sequence = 0;
+  };
+  struct Incoming {
+    Incarnation incarnation;
+    std::uint64_t sequence = 0;
+  };
+
+  void start_send(SendOp& op) override;
+  void abort_send(SendOp& op) override;
+  void start_recv(RecvOp& op) override;
+  void abort_recv(RecvOp& op) override;
+  bool claim(Arrival& arrival) override;
+  void matched(RecvOp& op, Arrival& arrival) override;
+  void dropped(Arrival& arrival, DropReason reason) override;
+
+  // Where the life of `to` that we know of is reached; null when it is lost.
+  Outgoing* connect(NodeId to);
+  InprocParcelPtr pack(const SendOp& op, Outgoing& out);
+  Header open(const InprocParcel& parcel);  // throws Corrupt
+  void break_link(const InprocParcelPtr& parcel, const std::string& why);
+  void copy_slice(InprocParcel& parcel);
+  void end_transfer(InprocParcel& parcel, InprocOutcome outcome, const std::string& why);
+  void broken_off(RecvOp& op, const std::exception_ptr& error);
+  void let_go(InprocParcel& parcel, InprocOutcome outcome, const std::string& why);
+
+  std::vector<InprocParcelPtr> flights() const;
+  bool take_back(InprocParcelPtr flight);  // false when it is being read
+  void end_send(SendOp& op, const InprocParcel& parcel, InprocOutcome outcome,
+                const std::string& why);
+  void settle(const InprocParcelPtr& flight, const std::exception_ptr& error);
+  void forget(const InprocParcel& flight);
+  void quiesce(std::function<void()> quiet);
+  void fail_everything();
+  bool holds(GroupId group, Generation generation) const;
+  void record(EventKind kind, NodeId peer, const Tag& tag, Bytes size, std::uint64_t c);
+
+  InprocNet* net_;
+  LiveLoop* loop_;
+  Env* env_;
+  InprocPortPtr port_;
+  State state_ = State::Open;
+  std::exception_ptr fenced_;
+  std::string fenced_why_;
+  std::function<void(const std::string&)> fenced_hook_;
+  std::function<void()> quiet_;
+  std::map<NodeId, Outgoing> outgoing_;
+  std::map<NodeId, Incoming> incoming_;
+  std::map<std::uint64_t, InprocParcelPtr> flights_;  // rendezvous sends, oldest first
+  std::uint64_t next_flight_ = 1;
+  std::vector<SendOp*> parked_;  // that will end when the endpoint is quiet, or be cancelled
+  List<InprocParcel, struct InTransfers> transfers_;
+  Signal freed_;
+  std::uint64_t progress_ = 0;
+  Mailbox mailbox_;  // last: when it goes it calls dropped()
+};
+
+}  // namespace shoal

@@ -1,0 +1,72 @@
+// The membership of an in-process job: one coordinator, which decides by decide_view, and the
+// Membership that each node has of it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/types.h"
+#include "runtime/membership.h"
+#include "runtime/view.h"
+
+namespace shoal {
+
+// Thread safety: every method may be called from any thread. Listeners are called under the lock,
+// so that every node hears of the views in their order; they only hand the news on to their loop.
+class InprocCoordinator {
+ public:
+  struct Listener {
+    std::function<void(ViewPtr)> view;
+    std::function<void(std::string why)> fenced;
+  };
+  using Clock = std::function<Time()>;
+
+  InprocCoordinator(CoordinatorOptions options, Clock clock);
+
+  void enter(const Member& member, Listener listener);
+  void leave(NodeId node, Incarnation life);  // in peace
+  void connection_lost(NodeId node, Incarnation life, const std::string& why);
+  // `by` accuses that life of `node`. Who is out of the view itself accuses in vain.
+  void suspect(const Member& by, NodeId node, Incarnation life, const std::string& why);
+  void look();  // decides again, as time has passed
+
+  View view() const;
+  std::string reason() const;  // of the last decision
+
+ private:
+  using Life = std::pair<NodeId, Incarnation>;
+  Candidate* find(NodeId node, Incarnation life);
+  void decide();
+
+  mutable std::mutex mutex_;  // guards all below
+  CoordinatorOptions options_;
+  Clock clock_;
+  CoordinatorState state_;
+  std::map<Life, Listener> listeners_;
+  std::string reason_;
+};
+
+// Thread safety: as Membership's.
+class InprocMembership final : public Membership {
+ public:
+  InprocMembership(InprocCoordinator& coordinator, NodeId node, Incarnation incarnation)
+      : coordinator_(&coordinator), node_(node), incarnation_(incarnation) {}
+
+  void suspect(NodeId peer, const std::string& why) override;
+  void leave() override { coordinator_->leave(node_, incarnation_); }
+
+  // For the world.
+  void view_arrived(ViewPtr view) { learn(std::move(view)); }
+  void fenced(const std::string& why) { learn_fenced(why); }
+
+ private:
+  InprocCoordinator* coordinator_;
+  NodeId node_;
+  Incarnation incarnation_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,42 @@
+// The worlds that the conformance suite runs in. To add one, derive from WorldUnderTest in
+// worlds.cc and name it in worlds(). Nothing else of the suite knows which world it is in.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/types.h"
+#include "runtime/node.h"
+
+namespace shoal {
+
+class WorldUnderTest {
+ public:
+  virtual ~WorldUnderTest() = default;
+  // Runs until all nodes have ended; all are in the first view. Every wait in it is bounded. A node
+  // that fails fails the test. May be called again and again.
+  virtual void run(std::size_t nodes, NodeProgram program) = 0;
+  virtual void kill(NodeId node) = 0;  // from a program
+};
+
+struct WorldKind {
+  std::string name;
+  std::unique_ptr<WorldUnderTest> (*make)();
+};
+std::vector<WorldKind> worlds();
+
+// The fixture of every file of the suite.
+class InWorld : public testing::TestWithParam<WorldKind> {
+ protected:
+  const std::unique_ptr<WorldUnderTest> world = GetParam().make();
+};
+
+inline std::string world_name(const testing::TestParamInfo<WorldKind>& kind) {
+  return kind.param.name;
+}
+
+}  // namespace shoal

@@ -1,0 +1,106 @@
+#include "data/ledger.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/random.h"
+
+namespace shoal {
+namespace {
+
+constexpr NodeId kA{1}, kB{2};
+constexpr Incarnation kFirst{1}, kSecond{2};
+
+TEST(Ledger, AnEpochIsAPermutationThatDependsOnNobody) {
+  Ledger one(Seed(7), 1000), two(Seed(7), 1000);
+  const std::vector<SampleId> all = one.samples(Share{0, 0, 1000});
+  EXPECT_EQ(std::set<SampleId>(all.begin(), all.end()).size(), 1000U);
+  two.deal(kB, kFirst, 17);
+  EXPECT_EQ(two.samples(Share{0, 0, 1000}), all);
+  EXPECT_NE(one.samples(Share{1, 0, 1000}), all);
+  EXPECT_NE(Ledger(Seed(8), 1000).samples(Share{0, 0, 1000}), all);
+}
+
+TEST(Ledger, DealsEveryPositionOnceAndBeginsTheNextEpochWhenAllHaveEnded) {
+  Ledger ledger(Seed(1), 10);
+  const Share a = ledger.deal(kA, kFirst, 6);
+  const Share b = ledger.deal(kB, kFirst, 6);
+  EXPECT_EQ(a, (Share{0, 0, 6}));
+  EXPECT_EQ(b, (Share{0, 6, 4}));
+  EXPECT_EQ(ledger.deal(kA, kFirst, 1).n, 0U);
+  ledger.settle(a, SampleEnd::Applied);
+  EXPECT_EQ(ledger.deal(kA, kFirst, 1).n, 0U);  // b is still out
+  ledger.settle(b, SampleEnd::Applied);
+  EXPECT_TRUE(ledger.epoch_ended());
+  EXPECT_EQ(ledger.left(), 10U);
+  EXPECT_EQ(ledger.deal(kA, kFirst, 1), (Share{1, 0, 1}));
+}
+
+TEST(Ledger, WhatALostWorkerHadIsDealtAgain) {
+  Ledger ledger(Seed(1), 10);
+  ledger.deal(kA, kFirst, 3);
+  const Share b = ledger.deal(kB, kFirst, 3);
+  ledger.deal(kA, kSecond, 2);
+  ledger.revoke(kA, kFirst);
+  EXPECT_EQ(ledger.deal(kB, kFirst, 9), (Share{0, 0, 3}));
+  EXPECT_EQ(ledger.deal(kB, kFirst, 9), (Share{0, 8, 2}));  // the second life keeps its own
+  ledger.settle(b, SampleEnd::Lost);
+  EXPECT_EQ(ledger.tally().ended[static_cast<std::size_t>(SampleEnd::Lost)], 3U);
+}
+
+TEST(Ledger, EverySampleHasExactlyOneEndWhateverHappens) {
+  Random random(Seed(3), Purpose::Test);
+  for (int round = 0; round < 200; ++round) {
+    Ledger ledger(Seed(1), 97);
+    std::vector<int> ends(97, 0);
+    std::vector<std::pair<NodeId, Share>> out;
+    while (true) {
+      const NodeId worker(static_cast<std::uint32_t>(random.below(4)));
+      const std::uint64_t dice = random.below(10);
+      if (dice < 6) {
+        const Share share = ledger.deal(worker, kFirst, random.between(1, 9));
+        if (share.epoch > 0) break;
+        if (share.n > 0) out.emplace_back(worker, share);
+      } else if (dice < 9 && !out.empty()) {
+        const std::size_t k = random.below(out.size());
+        const Share share = out[k].second;
+        ledger.settle(share, static_cast<SampleEnd>(random.below(4)));
+        for (std::uint64_t i = 0; i < share.n; ++i) ++ends[share.at + i];
+        out.erase(out.begin() + static_cast<std::ptrdiff_t>(k));
+      } else {
+        ledger.revoke(worker, kFirst);
+        std::erase_if(out, [&](const auto& o) { return o.first == worker; });
+      }
+    }
+    for (std::size_t i = 0; i < ends.size(); ++i) ASSERT_EQ(ends[i], 1) << "position " << i;
+    const LedgerTally tally = ledger.tally();
+    std::uint64_t all = 0;
+    for (const std::uint64_t n : tally.ended) all += n;
+    EXPECT_EQ(all, 97U);
+    EXPECT_EQ(tally.open, 97U);  // of the epoch that the last deal began
+  }
+}
+
+TEST(Ledger, ItsPlaceRestoresIt) {
+  Ledger ledger(Seed(1), 10);
+  for (int i = 0; i < 3; ++i) ledger.settle(ledger.deal(kA, kFirst, 4), SampleEnd::Applied);
+  EXPECT_EQ(ledger.place(), (LedgerPlace{0, 10}));
+  ledger.settle(ledger.deal(kA, kFirst, 4), SampleEnd::Applied);
+  const LedgerPlace place = ledger.place();
+  EXPECT_EQ(place, (LedgerPlace{1, 4}));
+  Ledger other(Seed(1), 10);
+  other.restore(place);
+  EXPECT_EQ(other.place(), place);
+  EXPECT_EQ(other.deal(kB, kFirst, 9), ledger.deal(kB, kFirst, 9));
+  EXPECT_EQ(other.tally().ended[0], 14U);
+}
+
+TEST(LedgerDeathTest, WhatNobodyHasCannotBeSettled) {
+  Ledger ledger(Seed(1), 10);
+  EXPECT_DEATH(ledger.settle(Share{0, 0, 1}, SampleEnd::Applied), "are not leased");
+}
+
+}  // namespace
+}  // namespace shoal

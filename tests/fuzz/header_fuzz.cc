@@ -1,0 +1,47 @@
+// libFuzzer: no input may make decode_header do anything but accept or throw Corrupt naming the
+// peer; what it accepts is what encode_header makes. Built with clang only.
+//
+//   build/clang/tests/header_fuzz -max_total_time=60
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "runtime/header.h"
+
+namespace {
+
+using namespace shoal;
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+void decode(std::span<const std::byte> bytes) {
+  try {
+    const Header header = decode_header(bytes, NodeId(42));
+    const HeaderBytes again = encode_header(header);
+    require(std::memcmp(again.data(), bytes.data(), kHeaderSize) == 0);
+  } catch (const Corrupt& error) {
+    require(std::string_view(error.what()).starts_with("message from node 42: "));
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::span input(reinterpret_cast<const std::byte*>(data), size);
+  decode(input);
+  // The same with magic, version and checksum put right, so that the fields behind them are
+  // reached.
+  if (size < kHeaderSize) return 0;
+  std::vector<std::byte> sealed(input.begin(), input.end());
+  const HeaderBytes right = encode_header(Header());
+  std::memcpy(sealed.data(), right.data(), 6);
+  const std::uint64_t checksum = hash_of(std::span<const std::byte>(sealed).first(56));
+  for (unsigned i = 0; i < 8; ++i) sealed[56 + i] = static_cast<std::byte>(checksum >> (8 * i));
+  decode(sealed);
+  return 0;
+}

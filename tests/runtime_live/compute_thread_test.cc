@@ -1,0 +1,111 @@
+// The compute thread: order, errors, and what can still be taken back.
+#include "runtime/live/compute_thread.h"
+
+#include <gtest/gtest.h>
+
+#include <latch>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+
+namespace shoal {
+namespace {
+
+TEST(ComputeThread, RunsInOrderElsewhereAndReportsHere) {
+  LiveLoop loop;
+  ComputeThread compute;
+  const std::thread::id here = std::this_thread::get_id();
+  std::vector<int> ran;   // by the compute thread
+  std::vector<int> done;  // by this one
+  for (int i = 0; i < 100; ++i) {
+    compute.submit(
+        loop,
+        [&ran, here, i] {
+          EXPECT_NE(std::this_thread::get_id(), here);
+          ran.push_back(i);
+        },
+        [&, here, i](const std::exception_ptr& error) {
+          EXPECT_EQ(std::this_thread::get_id(), here);
+          EXPECT_EQ(error, nullptr);
+          done.push_back(i);
+          if (i == 99) loop.stop();
+        });
+  }
+  loop.run();
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(ran.at(static_cast<std::size_t>(i)), i);
+    EXPECT_EQ(done.at(static_cast<std::size_t>(i)), i);
+  }
+}
+
+TEST(ComputeThread, CarriesExceptionsOverAndGoesOn) {
+  LiveLoop loop;
+  ComputeThread compute;
+  std::string what;
+  compute.submit(
+      loop, [] { throw DataError("row 17 has 3 columns"); },
+      [&](const std::exception_ptr& error) {
+        try {
+          std::rethrow_exception(error);
+        } catch (const DataError& e) {
+          what = e.what();
+        }
+      });
+  bool after = false;
+  compute.submit(
+      loop, [] {},
+      [&](const std::exception_ptr&) {
+        after = true;
+        loop.stop();
+      });
+  loop.run();
+  EXPECT_EQ(what, "row 17 has 3 columns");
+  EXPECT_TRUE(after);
+}
+
+TEST(ComputeThread, RevokesWhatIsQueuedAndNothingElse) {
+  LiveLoop loop;
+  ComputeThread compute;
+  std::latch running(1);
+  std::latch go_on(1);
+  bool second_ran = false;
+  const ComputeThread::Ticket first = compute.submit(
+      loop,
+      [&] {
+        running.count_down();
+        go_on.wait();
+      },
+      [&](const std::exception_ptr&) { loop.stop(); });
+  const ComputeThread::Ticket second = compute.submit(
+      loop, [&] { second_ran = true; }, [](const std::exception_ptr&) { FAIL(); });
+  running.wait();
+  EXPECT_FALSE(compute.revoke(first));
+  EXPECT_TRUE(compute.revoke(second));
+  EXPECT_FALSE(compute.revoke(second));
+  go_on.count_down();
+  loop.run();
+  EXPECT_FALSE(second_ran);
+  EXPECT_FALSE(compute.revoke(first));
+}
+
+TEST(ComputeThread, DestructionWaitsForTheFunctionThatRuns) {
+  LiveLoop loop;
+  std::latch running(1);
+  bool ended = false;
+  {
+    ComputeThread compute;
+    compute.submit(
+        loop,
+        [&] {
+          running.count_down();
+          ended = true;
+        },
+        [](const std::exception_ptr&) {});
+    running.wait();
+  }
+  EXPECT_TRUE(ended);
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,214 @@
+// LiveEnv: sleeping, working by either policy, cancellation of both, and records.
+#include "runtime/live/live_env.h"
+
+#include <gtest/gtest.h>
+
+#include <latch>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+#include "runtime/task_group.h"
+
+namespace shoal {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(LiveEnv, SleepersWakeByTheirTimes) {
+  LiveLoop loop;
+  LiveEnv env(loop, {});
+  std::vector<int> order;
+  const auto nap = [](Env& e, Duration d, std::vector<int>& out, int name) -> Task<void> {
+    const Time before = e.now();
+    co_await e.sleep(d);
+    EXPECT_GE(e.now() - before, d);
+    out.push_back(name);
+  };
+  run_task(loop, with_group([&](TaskGroup& group) -> Task<void> {
+             group.spawn(nap(env, 3ms, order, 3));
+             group.spawn(nap(env, 1ms, order, 1));
+             group.spawn(nap(env, 2ms, order, 2));
+             group.spawn(nap(env, -5s, order, 0));
+             co_return;
+           }));
+  EXPECT_EQ(order, (std::vector{0, 1, 2, 3}));
+}
+
+TEST(LiveEnv, ACancelledSleepEndsAtOnceEvenOneForEver) {
+  LiveLoop loop;
+  LiveEnv env(loop, {});
+  const auto forever = [](Env& e, bool& cancelled) -> Task<void> {
+    try {
+      co_await e.sleep(Duration::max());
+    } catch (const Cancelled&) {
+      cancelled = true;
+      throw;
+    }
+  };
+  bool cancelled = false;
+  const auto body = [&](LiveEnv& e) -> Task<void> {
+    auto winner = co_await race(forever(e, cancelled), e.sleep(1ms));
+    EXPECT_EQ(winner.index(), 1U);
+  };
+  run_task(loop, body(env));
+  EXPECT_TRUE(cancelled);
+}
+
+struct Policy {
+  bool compute_thread;
+};
+class LiveEnvWork : public testing::TestWithParam<Policy> {
+ protected:
+  LiveEnvWork() {
+    if (GetParam().compute_thread) compute = std::make_unique<ComputeThread>();
+    env = std::make_unique<LiveEnv>(loop, LiveEnvOptions{.compute = compute.get()});
+  }
+  LiveLoop loop;
+  std::unique_ptr<ComputeThread> compute;
+  std::unique_ptr<LiveEnv> env;
+};
+
+TEST_P(LiveEnvWork, RunsWhereThePolicySaysAndInOrder) {
+  std::vector<int> order;
+  std::thread::id where;
+  const auto program = [&](Env& e) -> Task<void> {
+    for (int i = 0; i < 50; ++i) {
+      const auto append = [&order, &where, i] {
+        order.push_back(i);
+        where = std::this_thread::get_id();
+      };
+      co_await e.work(Work::Reduce, Elements(1), append);
+      EXPECT_EQ(order.size(), static_cast<std::size_t>(i) + 1);
+    }
+  };
+  run_task(loop, program(*env));
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(order.at(static_cast<std::size_t>(i)), i);
+  EXPECT_EQ(where == std::this_thread::get_id(), !GetParam().compute_thread);
+}
+
+TEST_P(LiveEnvWork, ThrowsWhatTheFunctionThrows) {
+  const auto program = [](Env& e) -> Task<void> {
+    co_await e.work(Work::Decode, Elements(1), [] { throw DataError("bad block"); });
+  };
+  EXPECT_THROW(run_task(loop, program(*env)), DataError);
+}
+
+// A long piece of work is a sequence of slices, and heartbeats must live between them.
+TEST_P(LiveEnvWork, TimersFireBetweenTheSlicesOfALongPiece) {
+  bool fired = false;
+  loop.at(loop.now() + 1ms, [&] { fired = true; });
+  const auto program = [&](Env& e) -> Task<void> {
+    while (!fired) co_await e.work(Work::Update, Elements(1), [] {});
+  };
+  run_task(loop, program(*env));
+  EXPECT_TRUE(fired);
+}
+
+TEST_P(LiveEnvWork, WorkOfSeveralTasksIsDoneOnceEach) {
+  std::vector<int> done(20);
+  const auto one = [](Env& e, int& mine) -> Task<void> {
+    co_await e.work(Work::Copy, Elements(1), [&mine] { ++mine; });
+  };
+  run_task(loop, with_group([&](TaskGroup& group) -> Task<void> {
+             for (int& mine : done) group.spawn(one(*env, mine));
+             co_return;
+           }));
+  EXPECT_EQ(done, std::vector<int>(20, 1));
+}
+
+TEST_P(LiveEnvWork, CancelledWhileQueuedItNeverRuns) {
+  bool ran = false;
+  const auto queued = [&](Env& e) -> Task<void> {
+    co_await e.work(Work::Copy, Elements(1), [&ran] { ran = true; });
+  };
+  // The compute thread is held by this function while the other waits behind it.
+  std::latch cancelled(1);
+  const auto first = [&](Env& e) -> Task<void> {
+    co_await e.work(Work::Copy, Elements(1), [&] {
+      if (GetParam().compute_thread) cancelled.wait();
+    });
+  };
+  const auto program = [&](Env& e) -> Task<void> {
+    const Context context = co_await current();
+    TaskGroup holder(context);
+    TaskGroup group(context);
+    holder.spawn(first(e));
+    group.spawn(queued(e));
+    const auto nothing = []() -> Task<void> { co_return; };
+    co_await nothing();  // Both have begun.
+    group.cancel();
+    co_await group.join();
+    cancelled.count_down();
+    co_await holder.join();
+  };
+  run_task(loop, program(*env));
+  EXPECT_FALSE(ran);
+}
+
+INSTANTIATE_TEST_SUITE_P(Policies, LiveEnvWork, testing::Values(Policy{false}, Policy{true}),
+                         [](const auto& policy) {
+                           return policy.param.compute_thread ? "ComputeThread" : "Inline";
+                         });
+
+// What runs cannot be stopped: the coroutine hears of its cancellation when the function has ended,
+// because what the function uses must live until then.
+TEST(LiveEnv, CancelledWhileRunningItEndsFirstAndThenThrowsCancelled) {
+  LiveLoop loop;
+  ComputeThread compute;
+  LiveEnv env(loop, {.compute = &compute});
+  std::latch running(1);
+  std::latch go_on(1);
+  bool ended = false;
+  bool ended_before_cancelled = false;
+  const auto work = [&](Env& e) -> Task<void> {
+    try {
+      co_await e.work(Work::Forward, Elements(1), [&] {
+        running.count_down();
+        go_on.wait();
+        ended = true;
+      });
+    } catch (const Cancelled&) {
+      ended_before_cancelled = ended;
+      throw;
+    }
+  };
+  const auto program = [&](Env& e) -> Task<void> {
+    const Context context = co_await current();
+    TaskGroup group(context);
+    group.spawn(work(e));
+    const auto nothing = []() -> Task<void> { co_return; };
+    co_await nothing();
+    running.wait();
+    group.cancel();
+    EXPECT_EQ(group.running(), 1U);
+    go_on.count_down();
+    co_await group.join();
+  };
+  run_task(loop, program(env));
+  EXPECT_TRUE(ended_before_cancelled);
+}
+
+TEST(LiveEnv, RecordsHaveTimeNodeAndIncarnation) {
+  LiveLoop loop;
+  Recorder recorder;
+  LiveEnv env(loop, {.node = NodeId(3), .incarnation = Incarnation(2), .recorder = &recorder});
+  const Time before = env.now();
+  Event event;
+  event.kind = EventKind::StepApplied;
+  event.a = 7;
+  env.record(event);
+  const std::vector<Event> events = recorder.last(NodeId(3));
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].incarnation, Incarnation(2));
+  EXPECT_EQ(events[0].a, 7U);
+  EXPECT_GE(events[0].at, before);
+  EXPECT_LE(events[0].at, env.now());
+  LiveEnv silent(loop, {});
+  silent.record(event);  // No recorder is fine.
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,270 @@
+// The live event loop: order of what it runs, hand-over from other threads, and sleep.
+#include "runtime/live/loop.h"
+
+#include <gtest/gtest.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <latch>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+#include "runtime/live/live_env.h"
+#include "runtime/task_group.h"
+
+namespace shoal {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(LiveLoop, TimersFireByTimeThenInTheOrderTheyWereSet) {
+  LiveLoop loop;
+  std::vector<int> fired;
+  const Time base = loop.now() + 1ms;
+  loop.at(base + 2ms, [&] { fired.push_back(4); });
+  loop.at(base, [&] { fired.push_back(1); });
+  loop.at(base, [&] { fired.push_back(2); });
+  loop.at(base + 1us, [&] { fired.push_back(3); });
+  loop.at(base + 3ms, [&] { loop.stop(); });
+  loop.run();
+  EXPECT_EQ(fired, (std::vector{1, 2, 3, 4}));
+}
+
+TEST(LiveLoop, ACancelledTimerDoesNotFireAndTheOthersDo) {
+  LiveLoop loop;
+  std::vector<int> fired;
+  const LiveLoop::Timer first = loop.at(loop.now(), [&] { fired.push_back(1); });
+  loop.at(loop.now(), [&] { fired.push_back(2); });
+  loop.at(loop.now() + 1ms, [&] { loop.stop(); });
+  loop.cancel(first);
+  loop.run();
+  EXPECT_EQ(fired, std::vector{2});
+}
+
+TEST(LiveLoop, ATimerThatSetsAnotherAtOnceStarvesNobody) {
+  LiveLoop loop;
+  int fired = 0;
+  std::function<void()> again = [&] {
+    ++fired;
+    loop.at(loop.now(), again);
+  };
+  loop.at(loop.now(), again);
+  loop.inject([&] { loop.at(loop.now() + 1ms, [&] { loop.stop(); }); });
+  loop.run();
+  EXPECT_GT(fired, 0);
+}
+
+TEST(LiveLoop, InjectionsOfManyThreadsAllRunEachThreadsInOrder) {
+  constexpr std::size_t kThreads = 8;
+  constexpr int kEach = 5000;
+  LiveLoop loop;
+  std::vector<std::vector<int>> seen(kThreads);
+  std::size_t left = kThreads * kEach;
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < kEach; ++i) {
+        loop.inject([&, t, i] {
+          seen[t].push_back(i);
+          if (--left == 0) loop.stop();
+        });
+      }
+    });
+  }
+  loop.run();
+  for (std::thread& thread : threads) thread.join();
+  for (std::size_t t = 0; t < kThreads; ++t) {
+    ASSERT_EQ(seen[t].size(), static_cast<std::size_t>(kEach));
+    for (int i = 0; i < kEach; ++i)
+      ASSERT_EQ(seen[t][static_cast<std::size_t>(i)], i) << "thread " << t;
+  }
+}
+
+TEST(LiveLoop, InjectionIntoAnAwakeLoopMakesNoSystemCall) {
+  LiveLoop loop;
+  int left = 1000;
+  std::function<void()> next = [&] {
+    if (--left > 0) return loop.inject(next);
+    loop.stop();
+  };
+  loop.inject(next);
+  loop.run();
+  EXPECT_EQ(left, 0);
+  EXPECT_EQ(loop.wake_ups(), 0U);
+  EXPECT_EQ(loop.sleeps(), 0U);
+}
+
+// Ping-pong between two loops: each is asleep or about to be whenever the other's ball comes. A
+// wake-up lost anywhere in between hangs the test.
+TEST(LiveLoop, NoWakeUpIsLostBetweenTwoLoops) {
+  LiveLoop ping;
+  LiveLoop pong;
+  int left = 5000;
+  std::function<void()> at_pong;
+  std::function<void()> at_ping = [&] {
+    if (--left > 0) return pong.inject(at_pong);
+    ping.stop();
+    pong.stop();
+  };
+  at_pong = [&] { ping.inject(at_ping); };
+  ping.inject(at_ping);
+  std::thread other([&] { pong.run(); });
+  ping.run();
+  other.join();
+  EXPECT_EQ(left, 0);
+}
+
+TEST(LiveLoop, AnIdleLoopDoesNotTurn) {
+  LiveLoop loop;
+  LiveEnv env(loop, {});
+  const auto program = [](LiveEnv& e) -> Task<void> { co_await e.sleep(30ms); };
+  run_task(loop, program(env));
+  // One turn to begin, one after the sleep, one for the stop; the kernel may wake it early once.
+  EXPECT_LE(loop.turns(), 8U);
+  EXPECT_GE(loop.sleeps(), 1U);
+}
+
+TEST(LiveLoop, TasksThatKeepEachOtherReadyStarveNeitherTimersNorInjections) {
+  LiveLoop loop;
+  bool done = false;
+  const auto spin = [](bool& stop) -> Task<void> {
+    const auto nothing = []() -> Task<void> { co_return; };
+    while (!stop) co_await nothing();
+  };
+  loop.at(loop.now() + 1ms, [&] { loop.inject([&] { done = true; }); });
+  run_task(loop, spin(done));
+  EXPECT_TRUE(done);
+}
+
+TEST(LiveLoop, RunTaskThrowsWhatTheTaskThrows) {
+  LiveLoop loop;
+  const auto fail = []() -> Task<void> {
+    throw ConfigError("no");
+    co_return;
+  };
+  EXPECT_THROW(run_task(loop, fail()), ConfigError);
+  const auto fine = []() -> Task<void> { co_return; };
+  run_task(loop, fine());  // The loop can be used again.
+}
+
+TEST(LiveLoop, AWatchedDescriptorCallsUntilItIsUnwatched) {
+  LiveLoop loop;
+  const int event = eventfd(1, EFD_NONBLOCK);
+  int calls = 0;
+  loop.watch(event, [&] {  // Not drained: readable for ever.
+    if (++calls < 3) return;
+    loop.unwatch(event);
+    loop.stop();
+  });
+  loop.run();
+  EXPECT_EQ(calls, 3);
+  close(event);
+}
+
+TEST(LiveLoop, ASignalIsTakenByTheLoop) {
+  sigset_t before;
+  ASSERT_EQ(pthread_sigmask(SIG_SETMASK, nullptr, &before), 0);
+  {
+    LiveLoop loop;
+    int received = 0;
+    loop.watch_signal(SIGUSR1, [&] {
+      ++received;
+      loop.stop();
+    });
+    raise(SIGUSR1);
+    loop.run();
+    EXPECT_EQ(received, 1);
+  }
+  ASSERT_EQ(pthread_sigmask(SIG_SETMASK, &before, nullptr), 0);
+}
+
+class CountingPoller final : public Poller {
+ public:
+  explicit CountingPoller(LiveLoop& loop) : loop_(&loop) {}
+  bool poll() override {
+    ++polls;
+    if (polls == 3) return true;  // Traffic: the loop stays awake for its spin time.
+    if (polls == 10) loop_->stop();
+    return false;
+  }
+  bool arm() override { return ++arms > 2; }  // Twice something came in just before the sleep.
+  int polls = 0;
+  int arms = 0;
+
+ private:
+  LiveLoop* loop_;
+};
+
+TEST(LiveLoop, APollerIsArmedBeforeEachSleepAndPolledAgainWhenThatFails) {
+  LiveLoop loop;
+  CountingPoller poller(loop);
+  loop.poll_with(&poller, 0ns);
+  loop.at(loop.now() + 2ms, [&] { loop.stop(); });
+  loop.run();
+  EXPECT_GE(poller.arms, 3);
+  EXPECT_GE(poller.polls, 4);
+  EXPECT_GE(loop.sleeps(), 1U);
+}
+
+TEST(LiveLoop, AfterTrafficThePollerSpinsInsteadOfSleeping) {
+  LiveLoop loop;
+  CountingPoller poller(loop);
+  poller.arms = 2;
+  poller.polls = 2;  // The next poll has traffic.
+  loop.poll_with(&poller, 1h);
+  loop.run();
+  EXPECT_EQ(poller.polls, 10);
+  EXPECT_EQ(loop.sleeps(), 0U);
+}
+
+class FakeSource final : public StallSource {
+ public:
+  bool pending() const override { return waits; }
+  std::uint64_t progress() const override { return count; }
+  std::vector<std::string> waiting() override { return {"node 1 waits for node 2"}; }
+  bool waits = true;
+  std::uint64_t count = 0;
+};
+
+TEST(LiveLoop, AStallIsReportedOnceAndAgainAfterProgress) {
+  LoopOptions options;
+  options.stall_after = 2ms;
+  LiveLoop loop(options);
+  FakeSource source;
+  loop.add_stall_source(source);
+  std::vector<std::string> reports;
+  loop.on_stall([&](const std::vector<std::string>& waiting) {
+    reports.insert(reports.end(), waiting.begin(), waiting.end());
+    if (reports.size() == 2) return loop.stop();
+    // Long enough for a second report of the same stall, if there were one.
+    loop.at(loop.now() + 20ms, [&] {
+      EXPECT_EQ(reports.size(), 1U);
+      ++source.count;
+    });
+  });
+  loop.run();
+  loop.remove_stall_source(source);
+  ASSERT_EQ(reports.size(), 2U);
+  EXPECT_NE(reports[0].find("node 1 waits for node 2"), std::string::npos) << reports[0];
+}
+
+TEST(LiveLoop, NothingPendingIsNoStallAndCostsNoTurns) {
+  LoopOptions options;
+  options.stall_after = 1ms;
+  LiveLoop loop(options);
+  FakeSource source;
+  source.waits = false;
+  loop.add_stall_source(source);
+  loop.on_stall([](const std::vector<std::string>&) { FAIL() << "nothing waits"; });
+  loop.at(loop.now() + 30ms, [&] { loop.stop(); });
+  loop.run();
+  loop.remove_stall_source(source);
+  EXPECT_LE(loop.turns(), 8U);
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,166 @@
+// Every checker catches what it is there for, and lets the like of it pass.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "sim/checkers/checker.h"
+
+namespace shoal {
+namespace {
+
+Event event(EventKind kind, std::uint32_t node, std::uint32_t generation, std::uint64_t a = 0,
+            std::uint64_t b = 0, std::uint64_t c = 0) {
+  Event e;
+  e.kind = kind;
+  e.node = NodeId(node);
+  e.incarnation = Incarnation(1);
+  e.generation = Generation(generation);
+  e.a = a;
+  e.b = b;
+  e.c = c;
+  return e;
+}
+
+std::vector<std::string> verdict(std::unique_ptr<Checker> checker,
+                                 const std::vector<Event>& events) {
+  Recorder recorder;
+  recorder.observe(*checker);
+  Time at{};
+  for (Event e : events) {
+    e.at = at;
+    at += Duration(1);
+    recorder.record(e);
+  }
+  checker->finish(true);
+  EXPECT_GT(checker->seen(), 0U) << "the checker saw nothing";
+  return checker->violations();
+}
+
+using K = EventKind;
+
+TEST(ReplicasEqual, DifferentBitsAfterOneStepOfOneView) {
+  EXPECT_EQ(verdict(make_replicas_equal(),
+                    {event(K::StepApplied, 0, 3, 7, 100), event(K::StepApplied, 1, 3, 7, 100),
+                     event(K::StepApplied, 2, 4, 7, 999)})
+                .size(),
+            0U);
+  EXPECT_EQ(verdict(make_replicas_equal(),
+                    {event(K::StepApplied, 0, 3, 7, 100), event(K::StepApplied, 1, 3, 7, 101)})
+                .size(),
+            1U);
+}
+
+TEST(ReplicasEqual, MembersThatBeginAViewDifferently) {
+  EXPECT_EQ(verdict(make_replicas_equal(), {event(K::StateAgreed, 0, 3, 7, 100, 1),
+                                            event(K::StateAgreed, 1, 3, 7, 100, 1)})
+                .size(),
+            0U);
+  EXPECT_EQ(verdict(make_replicas_equal(), {event(K::StateAgreed, 0, 3, 7, 100, 1),
+                                            event(K::StateAgreed, 1, 3, 8, 100, 1)})
+                .size(),
+            1U);
+}
+
+TEST(ReplicasEqual, ResultsThatDiffer) {
+  EXPECT_EQ(verdict(make_replicas_equal(),
+                    {event(K::WorkerDone, 0, 1, 7, 100), event(K::WorkerDone, 1, 1, 7, 101)})
+                .size(),
+            1U);
+}
+
+TEST(StepsOnce, AStepTwiceOrLeftOut) {
+  const Event begin = event(K::StateAgreed, 0, 1, 5, 0, 1);
+  EXPECT_EQ(verdict(make_steps_once(),
+                    {begin, event(K::StepApplied, 0, 1, 5), event(K::StepApplied, 0, 1, 6)})
+                .size(),
+            0U);
+  EXPECT_EQ(verdict(make_steps_once(),
+                    {begin, event(K::StepApplied, 0, 1, 5), event(K::StepApplied, 0, 1, 5)})
+                .size(),
+            1U);
+  EXPECT_EQ(verdict(make_steps_once(), {begin, event(K::StepApplied, 0, 1, 6)}).size(), 1U);
+}
+
+TEST(StepsOnce, AViewThatGoesBackInOneLineage) {
+  const std::vector<Event> worked = {event(K::StateAgreed, 0, 1, 5, 0, 1),
+                                     event(K::StepApplied, 0, 1, 5)};
+  auto back = worked;
+  back.push_back(event(K::StateAgreed, 0, 2, 5, 0, 1));
+  EXPECT_EQ(verdict(make_steps_once(), back).size(), 1U);
+  auto restored = worked;
+  restored.push_back(event(K::StateAgreed, 0, 2, 5, 0, 2));  // from a checkpoint: another lineage
+  EXPECT_EQ(verdict(make_steps_once(), restored).size(), 0U);
+}
+
+TEST(SamplesOnce, AGapAnOverlapAndALedgerThatStandsElsewhere) {
+  const auto shares = [](std::uint64_t at, std::uint64_t n, std::uint64_t end) {
+    return std::vector<Event>{event(K::ShareAdded, 0, 1, 4, 0, 10),
+                              event(K::ShareAdded, 1, 1, 4, at, n),
+                              event(K::StepApplied, 0, 1, 4, 0, end)};
+  };
+  EXPECT_EQ(verdict(make_samples_once(), shares(10, 5, 15)).size(), 0U);
+  EXPECT_EQ(verdict(make_samples_once(), shares(11, 4, 15)).size(), 1U);
+  EXPECT_EQ(verdict(make_samples_once(), shares(9, 6, 15)).size(), 1U);
+  EXPECT_EQ(verdict(make_samples_once(), shares(10, 5, 16)).size(), 1U);
+}
+
+TEST(SamplesOnce, AStepThatDoesNotGoOnWhereTheLastEnded) {
+  const auto steps = [](std::uint64_t second) {
+    return std::vector<Event>{
+        event(K::ShareAdded, 0, 1, 4, 0, 10), event(K::StepApplied, 0, 1, 4, 0, 10),
+        event(K::ShareAdded, 0, 1, 5, second, 10), event(K::StepApplied, 0, 1, 5, 0, second + 10)};
+  };
+  EXPECT_EQ(verdict(make_samples_once(), steps(10)).size(), 0U);
+  EXPECT_EQ(verdict(make_samples_once(), steps(0)).size(), 0U);  // a new epoch
+  EXPECT_EQ(verdict(make_samples_once(), steps(12)).size(), 1U);
+}
+
+TEST(RangesFree, ABusyRangeThatIsReused) {
+  EXPECT_EQ(verdict(make_ranges_free(), {event(K::OpCancelled, 0, 1)}).size(), 0U);
+  EXPECT_EQ(verdict(make_ranges_free(), {event(K::OpCancelled, 0, 1), event(K::RangeReused, 0, 1)})
+                .size(),
+            1U);
+}
+
+TEST(ViewsAgree, AViewThatComesLateOrLooksDifferent) {
+  EXPECT_EQ(verdict(make_views_agree(), {event(K::ViewSeen, 0, 1, 3), event(K::ViewSeen, 1, 1, 3),
+                                         event(K::ViewSeen, 0, 2, 2)})
+                .size(),
+            0U);
+  EXPECT_EQ(verdict(make_views_agree(), {event(K::ViewSeen, 0, 2, 3), event(K::ViewSeen, 0, 1, 3)})
+                .size(),
+            1U);
+  EXPECT_EQ(verdict(make_views_agree(), {event(K::ViewSeen, 0, 1, 3), event(K::ViewSeen, 1, 1, 4)})
+                .size(),
+            1U);
+}
+
+TEST(NoStaleMessage, AMessageOfAnOldViewInANewOne) {
+  const Event old_view = event(K::ViewSeen, 0, 1, 3);
+  const Event new_view = event(K::ViewSeen, 0, 2, 3);
+  const Event other = event(K::RecvDone, 0, 2);
+  EXPECT_EQ(verdict(make_no_stale_message(), {old_view, event(K::RecvDone, 0, 1), new_view, other})
+                .size(),
+            0U);
+  EXPECT_EQ(verdict(make_no_stale_message(), {old_view, new_view, other, event(K::RecvDone, 0, 1)})
+                .size(),
+            1U);
+}
+
+TEST(CheckpointsKept, OneThatWasDoneIsLostOrChanged) {
+  const Event begun = event(K::CheckpointBegun, 0, 0, 10, 0xab);
+  const Event done = event(K::CheckpointDone, 0, 0, 10, 0xab);
+  const auto read = [](std::uint64_t step, std::uint64_t hash, std::uint64_t found) {
+    return event(K::CheckpointRead, 1, 3, step, hash, found);
+  };
+  EXPECT_EQ(verdict(make_checkpoints_kept(), {begun, done, read(10, 0xab, 1)}).size(), 0U);
+  EXPECT_EQ(verdict(make_checkpoints_kept(), {begun, done, read(0, 0, 0)}).size(), 1U);
+  EXPECT_EQ(verdict(make_checkpoints_kept(), {begun, done, read(5, 0xab, 1)}).size(), 2U);
+  EXPECT_EQ(verdict(make_checkpoints_kept(), {begun, done, read(10, 0xac, 1)}).size(), 1U);
+  // Begun and not done: it may be found, or not.
+  EXPECT_EQ(verdict(make_checkpoints_kept(), {begun, read(0, 0, 0)}).size(), 0U);
+  EXPECT_EQ(verdict(make_checkpoints_kept(), {begun, read(10, 0xab, 1)}).size(), 0U);
+}
+
+}  // namespace
+}  // namespace shoal

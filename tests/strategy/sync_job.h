@@ -1,0 +1,61 @@
+// A small synchronous job for tests: the quadratic, and what its workers ended with.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "learner/quadratic.h"
+#include "runtime/node.h"
+#include "strategy/sync.h"
+
+namespace shoal {
+
+struct SyncJob {
+  QuadraticOptions problem{.seed = Seed(11), .dimensions = Elements(101), .buckets = 3};
+  SyncOptions sync{.steps = Step(30), .samples = 120, .batch = 12, .audit = true};
+  std::function<std::unique_ptr<Keeper>(Node&)> keeper;  // none: nothing is kept
+
+  std::mutex mutex;
+  std::map<NodeId, std::vector<float>> results;
+  std::map<NodeId, std::uint64_t> applied;  // samples, by the worker's ledger
+
+  NodeProgram program() {
+    return [this](Node& node) { return work(node); };
+  }
+
+  // One worker with the whole batch, without any of the machinery.
+  std::vector<float> sequential(Seed seed) const {
+    const QuadraticLearner learner(problem);
+    Ledger ledger(seed, sync.samples);
+    std::vector<float> w(problem.dimensions.value(), 0.0F);
+    for (Step t{0}; t < sync.steps; ++t) {
+      const Share share = ledger.deal(NodeId(0), Incarnation(1), sync.batch);
+      std::vector<float> g(w.size(), 0.0F);
+      learner.add_gradients(w, ledger.samples(share), 0, g);
+      for (std::size_t i = 0; i < w.size(); ++i)
+        w[i] = std::fma(-sync.rule.eta / static_cast<float>(share.n), g[i], w[i]);
+      ledger.settle(share, SampleEnd::Applied);
+    }
+    return w;
+  }
+
+ private:
+  class NoKeeper final : public Keeper {
+    Task<void> save(const Replica&) override { co_return; }
+    Task<bool> load(Replica&) override { co_return false; }
+  };
+
+  Task<void> work(Node& node) {
+    QuadraticLearner learner(problem);
+    const std::unique_ptr<Keeper> kept = keeper ? keeper(node) : std::make_unique<NoKeeper>();
+    Replica replica(node.env.seed(), sync.samples, learner.parameters(), learner.substance());
+    co_await sync_worker(node, learner, *kept, replica, sync);
+    const std::lock_guard lock(mutex);
+    const std::span<float> w = replica.w.all().data();
+    results[node.id].assign(w.begin(), w.end());
+    applied[node.id] = replica.ledger.tally().ended[static_cast<std::size_t>(SampleEnd::Applied)];
+  }
+};
+
+}  // namespace shoal

@@ -1,0 +1,113 @@
+// The smallest world that a task can run in, for tests of what needs no network and no simulator.
+//
+//   InlineEnv env;
+//   EXPECT_EQ(run(twice(env, 21)), 42);
+#pragma once
+
+#include <exception>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "runtime/env.h"
+#include "runtime/executor.h"
+#include "runtime/task.h"
+#include "runtime/task_group.h"
+
+namespace shoal {
+
+// Work runs at once and takes no time. Sleeping moves the clock and is done at once; or, when
+// `manual`, waits until advance() has moved the clock that far.
+class InlineEnv final : public Env {
+ public:
+  explicit InlineEnv(Seed seed = Seed(1)) : Env(seed) {}
+
+  Time now() const override { return now_; }
+  void record(Event event) override {
+    event.at = now_;
+    events.push_back(event);
+  }
+
+  // Fires what is due; REQUIRES: the caller then runs the executor. A task that sleeps again is due
+  // only in the next call.
+  void advance(Duration duration) {
+    now_ += duration;
+    while (!sleeping_.empty() && sleeping_.begin()->first <= now_) {
+      SleepOp& op = *sleeping_.begin()->second;
+      sleeping_.erase(sleeping_.begin());
+      op.fire();
+    }
+  }
+
+  bool manual = false;
+  std::vector<Event> events;
+
+ private:
+  void start_sleep(SleepOp& op) override {
+    if (manual) {
+      sleeping_.emplace(now_ + op.duration(), &op);
+    } else {
+      now_ += op.duration();
+      op.fire();
+    }
+  }
+  void abort_sleep(SleepOp& op) override {
+    std::erase_if(sleeping_, [&](const auto& entry) { return entry.second == &op; });
+  }
+  void start_work(WorkOp& op) override {
+    try {
+      op.run();
+    } catch (...) {
+      return op.failed_with(std::current_exception());
+    }
+    op.done();
+  }
+  bool abort_work(WorkOp&) override { return true; }
+
+  Time now_{};
+  std::multimap<Time, SleepOp*> sleeping_;  // equal times in order of arrival
+};
+
+// What a task ended with.
+template <class T>
+struct Ending {
+  std::optional<detail::Result<T>> value;
+  std::exception_ptr error;
+};
+
+template <class T>
+Task<void> run_into(Task<T> task, Ending<T>& ending) {
+  try {
+    if constexpr (std::is_void_v<T>) {
+      co_await std::move(task);
+      ending.value.emplace();
+    } else {
+      ending.value.emplace(co_await std::move(task));
+    }
+  } catch (...) {
+    ending.error = std::current_exception();
+  }
+}
+
+// Runs a task to its end; throws what it throws, and std::logic_error when it waits for ever.
+template <class T>
+T run(Task<T> task) {
+  Executor executor;
+  Context context;
+  context.executor = &executor;
+  TaskGroup group(context);
+  Ending<T> ending;
+  group.spawn(run_into(std::move(task), ending));
+  executor.run_ready();
+  if (group.running() > 0) {
+    group.cancel();
+    executor.run_ready();
+    throw std::logic_error("the task waits for something that no one will do");
+  }
+  if (ending.error) std::rethrow_exception(ending.error);
+  if constexpr (!std::is_void_v<T>) return std::move(*ending.value);
+}
+
+}  // namespace shoal

@@ -1,0 +1,8 @@
+// Fits.
+#include "fake_plugin.h"
+
+extern "C" const shoal::TorchApi* shoal_torch_api() {
+  static constexpr shoal::TorchApi kApi{shoal::kTorchAbiVersion, SHOAL_VERSION,
+                                        shoal::describe_fake};
+  return &kApi;
+}

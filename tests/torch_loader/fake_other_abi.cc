@@ -1,0 +1,8 @@
+// Comes from a future with another table. The version is null: a loader that reads it although it
+// does not know the table's layout will crash.
+#include "fake_plugin.h"
+
+extern "C" const shoal::TorchApi* shoal_torch_api() {
+  static constexpr shoal::TorchApi kApi{shoal::kTorchAbiVersion + 41, nullptr, nullptr};
+  return &kApi;
+}

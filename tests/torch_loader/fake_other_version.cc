@@ -1,0 +1,7 @@
+// Was left behind by another release.
+#include "fake_plugin.h"
+
+extern "C" const shoal::TorchApi* shoal_torch_api() {
+  static constexpr shoal::TorchApi kApi{shoal::kTorchAbiVersion, "0.0.1-old", shoal::describe_fake};
+  return &kApi;
+}
