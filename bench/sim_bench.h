@@ -18,7 +18,7 @@ struct BenchRow {
   std::string note{};
 };
 
-// `scale` shortens a run (0.01 as a smoke test); each row is a median of `repeats`.
+// `scale` shortens a run (0.01 as a smoke test); the message rates are medians of `repeats`.
 std::vector<BenchRow> bench_sim(double scale, int repeats);
 
 }  // namespace shoal

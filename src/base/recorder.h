@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/hash.h"
@@ -26,14 +25,13 @@ enum class EventKind : std::uint8_t {
   OpCancelled,
   RangeReused,  // A violation: a busy range was posted again or changed. a = tag id, b = bytes
   // Membership: generation of the view.
-  ViewSeen,   // a = members
-  Suspected,  // peer
+  ViewSeen,  // a = members, b = hash of who they are
   FencedOut,
   // The synchronous step: a = step; generation = that of the view it was reduced in.
-  ShareAdded,       // b = first position of the epoch, c = positions: they are in the own gradient
-  StepReduced,      // b = hash of the reduced gradient
-  StepApplied,      // b = hash of the parameters after it, c = position of the ledger after it
-  StateAgreed,      // at the start of a view: a = step, b = hash of the parameters, c = lineage
+  ShareAdded,   // b = first position, counted over all epochs, c = positions: in the own gradient
+  StepReduced,  // b = hash of the reduced gradient
+  StepApplied,  // b = hash of the parameters after it, c = position of the ledger after it
+  StateAgreed,  // at the start of a view: a = step, b = hash of the parameters, c = lineage
   CheckpointBegun,  // b = hash of the parameters
   CheckpointDone,   // b = hash of the parameters: promised to survive any crash
   CheckpointRead,   // b = hash of the parameters, c = 0 when there was none
@@ -43,22 +41,14 @@ enum class EventKind : std::uint8_t {
   NodeCrashed,
   NodeFrozen,
   NodeThawed,
-  LinkCut,  // peer; kNobody = everyone
-  LinkHealed,
-  SlowedDown,    // a = factor in 1/1000
+  FaultBegun,    // peer = the node it strikes, a = its kind, b = factor in 1/1000
+  FaultEnded,    // the same; kNobody: all of them
   FileDataLost,  // a = files
 };
 std::string_view to_string(EventKind kind);
 inline constexpr std::size_t kEventKinds = static_cast<std::size_t>(EventKind::FileDataLost) + 1;
 
-enum class DropReason : std::uint8_t {
-  None,
-  OldIncarnation,
-  OldGeneration,
-  Retired,
-  ReceiverGone,
-  Cancelled
-};
+enum class DropReason : std::uint8_t { None, OldIncarnation, Retired, ReceiverGone, Cancelled };
 
 struct Event {
   Time at{};

@@ -56,10 +56,8 @@ ExitCode run(const Options& o) {
   const auto workload = workloads().find(o.workload);
   if (o.seed >= 0) return replay(workload->second, Seed(static_cast<std::uint64_t>(o.seed)));
   // A failed check ends the process; the hook of run_seed has printed the seed by then.
-  std::uint64_t done = 0;
   const SwarmReport swarm = run_swarm(
       workload->second, Seed(o.first), o.seeds, o.failures_max, [&](const SeedReport& report) {
-        ++done;
         if (report.verdict == Verdict::Fine) return;
         fmt::print("seed {}: {}\n  replay: shoal swarm --workload {} --seed {}\n", report.seed,
                    report.problem, o.workload, report.seed);

@@ -23,8 +23,10 @@ Task<void> all_gather(const Group& group, std::span<std::byte> blocks, std::span
     const Tag tag = group.tag(operation, round);
     const ConstBuf out{room.data(), Bytes(count * size)};
     const MutBuf in{room.data() + d * size, Bytes(count * size)};
-    co_await all(group.node.endpoint.send(group.peer(distance), tag, out),
-                 group.node.endpoint.recv(Match{.from = group.peer(-distance), .tag = tag}, in));
+    const auto done = co_await all(
+        group.node.endpoint.send(group.peer(distance), tag, out),
+        group.node.endpoint.recv(Match{.from = group.peer(-distance), .tag = tag}, in));
+    require_size(std::get<1>(done), in.size);
   }
   for (std::uint64_t k = 0; k < P; ++k)
     std::memcpy(blocks.data() + (r + P - k) % P * size, room.data() + k * size, size);

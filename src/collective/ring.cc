@@ -19,8 +19,10 @@ Task<void> ring_all_reduce(const Group& group, Range data, Range scratch, std::u
     const Range mine = chunk(r + 2 * P - s - 1);
     const Range received = scratch.slice(Elements(0), mine.n);
     const Tag tag = group.tag(operation, s);
-    co_await all(endpoint.send(next, tag, out.bytes()),
-                 endpoint.recv(Match{.from = previous, .tag = tag}, received.bytes()));
+    const auto done =
+        co_await all(endpoint.send(next, tag, out.bytes()),
+                     endpoint.recv(Match{.from = previous, .tag = tag}, received.bytes()));
+    require_size(std::get<1>(done), received.bytes().size);
     co_await group.node.env.work(Work::Reduce, mine.n, [&] { add(mine.data(), received.data()); });
   }
   // All-gather: the finished chunks go around once more.
@@ -28,8 +30,9 @@ Task<void> ring_all_reduce(const Group& group, Range data, Range scratch, std::u
     const Range out = chunk(r + P - s + 1);
     const Range in = chunk(r + P - s);
     const Tag tag = group.tag(operation, P + s);
-    co_await all(endpoint.send(next, tag, out.bytes()),
-                 endpoint.recv(Match{.from = previous, .tag = tag}, in.bytes()));
+    const auto done = co_await all(endpoint.send(next, tag, out.bytes()),
+                                   endpoint.recv(Match{.from = previous, .tag = tag}, in.bytes()));
+    require_size(std::get<1>(done), in.bytes().size);
   }
 }
 

@@ -58,6 +58,7 @@ class Ledger {
   void revoke_all();
 
   std::uint64_t epoch() const { return epoch_; }
+  std::uint64_t samples_per_epoch() const { return samples_; }
   // Positions that can be dealt: of this epoch, or of the next when all of this one has ended.
   std::uint64_t left() const;
   // When every sample of the epoch has ended the next one begins by itself, at the next deal.

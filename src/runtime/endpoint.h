@@ -1,8 +1,9 @@
 // Endpoint: a node's messages. One of the four interfaces of the seam; see docs/architecture.md.
 //
-//   co_await endpoint.send(to, tag, const_buf(span));                     // done = span may be
-//   reused Received r = co_await endpoint.recv({.from = peer, .tag = tag}, room); co_await
-//   all(endpoint.send(next, ...), endpoint.recv({.from = previous, ...}, ...));
+//   co_await endpoint.send(to, tag, const_buf(span));  // done = span may be reused
+//   const Match match{.from = peer, .tag = tag};
+//   const Received r = co_await endpoint.recv(match, room);
+//   co_await all(endpoint.send(next, tag, out), endpoint.recv(match, in));
 //
 // Lifetime of ranges. A matched receive or a rendezvous send cannot be taken back from a network.
 // A cancelled operation throws Cancelled at once, but its range stays *busy*: the transport may
@@ -22,8 +23,6 @@
 namespace shoal {
 
 class Endpoint;
-
-enum class Priority : std::uint8_t { Low, Normal, High };
 
 inline constexpr NodeId kAnyone = kNobody;
 inline constexpr std::uint64_t kWholeId = std::numeric_limits<std::uint64_t>::max();
@@ -47,11 +46,14 @@ struct Received {
   Bytes size;
 };
 
+// For protocols in which the size is known: a message of another size is Corrupt.
+void require_size(const Received& received, Bytes expected);
+
 class [[nodiscard]] SendOp final : public Operation {
  public:
   using Result = void;
-  SendOp(Endpoint& endpoint, NodeId to_node, Tag t, ConstBuf p, Priority prio)
-      : to(to_node), tag(t), payload(p), priority(prio), endpoint_(&endpoint) {}
+  SendOp(Endpoint& endpoint, NodeId to_node, Tag t, ConstBuf p)
+      : to(to_node), tag(t), payload(p), endpoint_(&endpoint) {}
   SendOp(SendOp&&) = default;
   ~SendOp() override { detach(); }
   void await_resume() { rethrow(); }
@@ -59,7 +61,6 @@ class [[nodiscard]] SendOp final : public Operation {
   const NodeId to;
   const Tag tag;
   const ConstBuf payload;
-  const Priority priority;
   // For the transport.
   void* flight = nullptr;
   void sent() { complete(); }
@@ -106,9 +107,7 @@ class Endpoint {
 
   virtual NodeId self() const = 0;
   // Throws PeerLost when the target is dead or evicted, Fenced when this node is.
-  SendOp send(NodeId to, Tag tag, ConstBuf payload, Priority priority = Priority::Normal) {
-    return {*this, to, tag, payload, priority};
-  }
+  SendOp send(NodeId to, Tag tag, ConstBuf payload) { return {*this, to, tag, payload}; }
   // Messages of one sender and tag arrive in the order sent; different tags may overtake each
   // other. A message larger than `room` is Corrupt. Self-sends work.
   RecvOp recv(Match match, MutBuf room) { return {*this, match, room}; }

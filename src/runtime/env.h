@@ -98,7 +98,7 @@ class Env {
 
   // Fills in time, node and incarnation, and hands the event to the flight recorder.
   virtual void record(Event event) = 0;
-  // Marks that a rare path was reached; the swarm lists the probes that never were.
+  // Marks that a rare path was reached; the swarm counts how often.
   virtual void probe(const char* what) { (void)what; }
   // True, now and then and only in simulation, at points where something legal but rare may happen.
   virtual bool buggify(const char* site) {

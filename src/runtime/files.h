@@ -25,7 +25,8 @@ class Files {
   virtual Task<void> sync(std::string path) = 0;  // of a file or of a folder
   // Atomic: readers see the old or the new, also for folders; replaces an existing file.
   virtual Task<void> rename(std::string from, std::string to) = 0;
-  virtual Task<void> remove(std::string path) = 0;  // a file, or a folder with all in it
+  // A file, or a folder with all in it; what is not there is removed already.
+  virtual Task<void> remove(std::string path) = 0;
   virtual Task<std::vector<std::string>> list(
       std::string folder) = 0;  // names, sorted; {} if absent
 };

@@ -16,7 +16,8 @@ class Membership {
 
   // The latest view this node knows of; generation 0 before the first.
   const View& now() const { return *view_; }
-  // The first view this node learns of that is newer. Throws Fenced when it is no longer in it.
+  // The latest view, as soon as there is one newer than `generation`; views may be skipped. Throws
+  // Fenced when this node was evicted.
   Task<ViewPtr> after(Generation generation);
   // An operation with `peer` failed here. The coordinator decides; a view without it, or without
   // us, will follow.

@@ -29,6 +29,9 @@ class Arena {
   Elements size() const { return size_; }
   bool phantom() const { return data_.empty() && size_.value() > 0; }
   float* data() { return data_.empty() ? nullptr : data_.data(); }
+  ConstBuf bytes() const {
+    return {reinterpret_cast<const std::byte*>(data_.data()), Bytes(size_.value() * sizeof(float))};
+  }
   Range all();
   Range range(Elements at, Elements n);
 

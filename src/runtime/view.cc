@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/hash.h"
+
 namespace shoal {
 
 const Member* View::find(NodeId node) const {
@@ -29,6 +31,15 @@ std::string describe(const View& view) {
   std::string text = fmt::format("view {}:", view.generation);
   for (const Member& m : view.members) text += fmt::format(" {}.{}", m.node, m.incarnation);
   return text;
+}
+
+std::uint64_t hash_of(const View& view) {
+  Hash hash;
+  for (const Member& m : view.members) {
+    hash.add(m.node.value());
+    hash.add(m.incarnation.value());
+  }
+  return hash.value();
 }
 
 ViewDecision decide_view(Time now, const CoordinatorState& state,

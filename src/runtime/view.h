@@ -41,6 +41,7 @@ struct View {
 using ViewPtr = std::shared_ptr<const View>;
 
 std::string describe(const View& view);
+std::uint64_t hash_of(const View& view);  // of its members and their lives
 
 // What the coordinator knows of one node that has asked to take part.
 struct Candidate {

@@ -34,7 +34,7 @@ Coordinator::Coordinator(World& world, Seed seed, CoordinatorOptions options)
 
 void Coordinator::start() {
   state_.started = world_->now();
-  listen();
+  world_->at(world_->now() + kHeartbeat, [this] { listen(); });
 }
 
 Candidate* Coordinator::find(NodeId node, Incarnation life) {
@@ -60,14 +60,13 @@ void Coordinator::listen() {
       suspect(*to, from->node, from->incarnation, "no heartbeat from it");
   }
   // Whoever waits to be let in keeps asking.
-  world_->each_applicant([this](const Member& member) {
-    if (find(member.node, member.incarnation) == nullptr) join(member);
-  });
+  world_->each_applicant([this](const Member& member) { join(member); });
   decide();
   if (world_->unfinished()) world_->at(now + kHeartbeat, [this] { listen(); });
 }
 
 void Coordinator::join(const Member& member) {
+  if (find(member.node, member.incarnation) != nullptr) return;  // It asks until it is let in.
   Candidate candidate;
   candidate.member = member;
   candidate.last_heard = world_->now();

@@ -30,7 +30,6 @@ void EventQueue::note_called_off() {
   ++called_off_;
   if (called_off_ < 1024 || called_off_ * 2 < heap_.size()) return;
   std::vector<Entry> kept;
-  kept.reserve(heap_.size() - called_off_);
   for (const Entry& entry : heap_) {
     if (entry.what->called_off) {
       entry.what->discard();

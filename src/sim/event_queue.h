@@ -39,7 +39,8 @@ class EventQueue {
   void schedule(Time at, Occurrence& what);
   // The next occurrence; time jumps to it. REQUIRES: not empty.
   Occurrence& pop();
-  // An occurrence in the queue was called off; it is swept out once such are the majority.
+  // An occurrence was called off. Once such are the majority they are swept out; the count is a
+  // hint, as some may wait elsewhere (at a cut link, for a frozen node).
   void note_called_off();
 
  private:

@@ -46,10 +46,7 @@ void Network::send(Transit& transit) {
 void Network::advance(Transit& t) {
   const Route r = route(t);
   const bool last = t.lane_ + 1 == r.count;
-  if (last && r.count > 1 && !cuts_.empty()) {
-    const auto cut = cuts_.find({t.source, t.destination});
-    if (cut != cuts_.end()) return cut->second.waiting.push_back(&t);
-  }
+  if (last && r.count > 1 && hold(t.source, t.destination, t)) return;
   Lane& lane = *r.lanes[t.lane_];
   Duration transmit = lane.model.transmit(t.wire_size);
   if (lane.slow != 1) transmit = from_seconds(seconds(transmit) * lane.slow);
@@ -90,6 +87,14 @@ Duration Network::latency(NodeId from, NodeId to) const {
 }
 
 void Network::cut(NodeId from, NodeId to) { cuts_.try_emplace({from, to}, Cut{queue_->now(), {}}); }
+
+bool Network::hold(NodeId from, NodeId to, Transit& transit) {
+  if (cuts_.empty()) return false;
+  const auto cut = cuts_.find({from, to});
+  if (cut == cuts_.end()) return false;
+  cut->second.waiting.push_back(&transit);
+  return true;
+}
 
 void Network::heal(NodeId from, NodeId to) {
   const auto it = cuts_.find({from, to});

@@ -57,7 +57,8 @@ class Network {
   };
   void cut(NodeId from, NodeId to);
   void heal(NodeId from, NodeId to);
-  bool is_cut(NodeId from, NodeId to) const { return cuts_.contains({from, to}); }
+  // True when the link is cut: the transit waits there, and is due when it heals.
+  bool hold(NodeId from, NodeId to, Transit& transit);
   const std::map<std::pair<NodeId, NodeId>, Cut>& cuts() const { return cuts_; }
   void set_slow(HostId host, double factor);
   void set_delays(Duration longest, bool reorder);  // zero: none any more

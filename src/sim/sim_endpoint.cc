@@ -151,7 +151,11 @@ void SimEndpoint::abort_recv(RecvOp& op) {
   }
   mailbox_.cancel(op);
   const Duration during = world_->draw_busy();
-  if (during > Duration(0)) keep_busy(op, during).op = nullptr;
+  if (during <= Duration(0)) return;
+  Busy& busy = keep_busy(op, during);
+  busy.op = nullptr;
+  // Whoever uses the range too early finds this in it.
+  busy.late.assign(op.room.bytes().size(), std::byte{0xDB});
 }
 
 void SimEndpoint::deliver(Packet& packet) { mailbox_.deliver(packet); }
@@ -206,6 +210,7 @@ void SimEndpoint::answer(Packet& packet, Packet::State state) {
   packet.queued = true;
   packet.target = packet.source;
   packet.life = packet.incarnation;
+  if (world_->network().hold(self_, packet.source, packet)) return;  // The way back is cut.
   world_->queue().schedule(world_->now() + world_->network().latency(self_, packet.source), packet);
 }
 

@@ -34,7 +34,6 @@ SeedReport run_seed(const Workload& workload, Seed seed) {
   }
   const Outcome& outcome = report.outcome;
   for (const auto& checker : checkers) {
-    checker->finish(outcome.finished);
     report.seen[std::string(checker->name())] = checker->seen();
     if (checker->violations().empty() || report.verdict != Verdict::Fine) continue;
     report.verdict = Verdict::Correctness;

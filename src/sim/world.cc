@@ -168,8 +168,8 @@ Task<void> World::live(NodeId node) {
     state = State::Down;
   }
   if (slot(node).state != State::Up) co_return;
-  // A program that returns must have let go of its ranges: the transport writes to them otherwise.
-  if (state == State::Done && life.endpoint.has_busy_ranges()) {
+  // Whoever ends must have let go of its ranges first: the transport writes to them otherwise.
+  if (life.endpoint.has_busy_ranges()) {
     Event event;
     event.kind = EventKind::RangeReused;
     life.env.record(event);
@@ -245,6 +245,7 @@ void World::view_arrives(NodeId node, Incarnation life, const ViewPtr& view) {
   event.kind = EventKind::ViewSeen;
   event.generation = view->generation;
   event.a = view->size();
+  event.b = hash_of(*view);
   l.env.record(event);
   l.endpoint.adopt(view);
   l.membership.view_arrived(view);

@@ -67,10 +67,11 @@ class World {
   Outcome run(NodeProgram program);
 
   // Faults, for tests that tell a story; plans use the same.
-  void kill(NodeId node, bool power_loss);
+  // False, as for freeze: it was not up (or frozen already), and nothing happened.
+  bool kill(NodeId node, bool power_loss);
   void restart(NodeId node);  // if it is down
   void restart_at(NodeId node, Time when);
-  void freeze(NodeId node);
+  bool freeze(NodeId node);
   void thaw(NodeId node);
   void at(Time when, std::function<void()> what);
   void at_node(NodeId node, Time when, std::function<void()> what);  // if it still lives then
@@ -145,6 +146,7 @@ class World {
   void dispatch(Occurrence& occurrence);
   void view_arrives(NodeId node, Incarnation life, const ViewPtr& view);
   void apply(const Fault& fault);
+  bool strike(const Fault& fault);  // whether it had any effect
   void undo(const Fault& fault);
   void heal_everything();
   void set_cut(NodeId node, bool cut);

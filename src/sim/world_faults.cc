@@ -9,19 +9,20 @@ using namespace std::chrono_literals;
 
 namespace {
 
-Event event_of(EventKind kind, NodeId peer = kNobody, std::uint64_t a = 0) {
+Event event_of(EventKind kind, NodeId peer = kNobody, std::uint64_t a = 0, double factor = 0) {
   Event event;
   event.kind = kind;
   event.peer = peer;
   event.a = a;
+  event.b = static_cast<std::uint64_t>(factor * 1000);
   return event;
 }
 
 }  // namespace
 
-void World::kill(NodeId node, bool power_loss) {
+bool World::kill(NodeId node, bool power_loss) {
   Slot& s = slot(node);
-  if (s.state != State::Up) return;
+  if (s.state != State::Up) return false;
   s.life->env.record(event_of(EventKind::NodeCrashed));
   s.state = State::Ending;  // From here on it is deaf and mute.
   s.life->tasks.cancel();
@@ -40,6 +41,7 @@ void World::kill(NodeId node, bool power_loss) {
   }
   at(now() + random_.duration(500us, 17ms),
      [this, node, life] { coordinator_.connection_lost(node, life); });
+  return true;
 }
 
 void World::restart(NodeId node) {
@@ -54,11 +56,12 @@ void World::restart_at(NodeId node, Time when) {
   });
 }
 
-void World::freeze(NodeId node) {
+bool World::freeze(NodeId node) {
   Slot& s = slot(node);
-  if (s.state != State::Up || s.frozen) return;
+  if (s.state != State::Up || s.frozen) return false;
   s.life->env.record(event_of(EventKind::NodeFrozen));
   s.frozen = true;
+  return true;
 }
 
 void World::thaw(NodeId node) {
@@ -84,39 +87,40 @@ void World::set_cut(NodeId node, bool cut) {
 
 void World::apply(const Fault& f) {
   if (healed_) return;
-  ++fired_[static_cast<std::size_t>(f.kind)];
+  record(event_of(EventKind::FaultBegun, f.node, static_cast<std::uint64_t>(f.kind), f.factor));
+  // What strikes a node that is down already has not fired.
+  if (strike(f)) ++fired_[static_cast<std::size_t>(f.kind)];
+  if (f.lasting <= Duration(0) || f.kind == FaultKind::Traffic) return;
+  if (f.kind == FaultKind::Kill || f.kind == FaultKind::PowerLoss)
+    return restart_at(f.node, now() + f.lasting);
+  at(now() + f.lasting, [this, f] { undo(f); });
+}
+
+bool World::strike(const Fault& f) {
   const HostId host = cluster_.nodes[f.node.value()].host;
   switch (f.kind) {
     case FaultKind::Kill:
-    case FaultKind::PowerLoss: kill(f.node, f.kind == FaultKind::PowerLoss); break;
-    case FaultKind::Freeze: freeze(f.node); break;
-    case FaultKind::SlowDown:
-      record(event_of(EventKind::SlowedDown, f.node, static_cast<std::uint64_t>(f.factor * 1000)));
-      cpus_[host.value()].slow *= f.factor;
-      break;
+    case FaultKind::PowerLoss: return kill(f.node, f.kind == FaultKind::PowerLoss);
+    case FaultKind::Freeze: return freeze(f.node);
+    case FaultKind::SlowDown: cpus_[host.value()].slow *= f.factor; break;
     case FaultKind::Partition:
-      record(event_of(EventKind::LinkCut, f.node));
       cut_off_.push_back(f.node);
       set_cut(f.node, true);
       break;
-    case FaultKind::OneWayCut:
-      record(event_of(EventKind::LinkCut, f.node, f.peer.value()));
-      network_.cut(f.node, f.peer);
-      break;
+    case FaultKind::OneWayCut: network_.cut(f.node, f.peer); break;
     case FaultKind::LinkSlow: network_.set_slow(host, f.factor); break;
     case FaultKind::Delay:
     case FaultKind::Reorder:
       network_.set_delays(from_seconds(f.factor * 1e-3), f.kind == FaultKind::Reorder);
       break;
-    case FaultKind::Traffic: network_.occupy(host, f.lasting); return;
+    case FaultKind::Traffic: network_.occupy(host, f.lasting); break;
   }
-  const bool killed = f.kind == FaultKind::Kill || f.kind == FaultKind::PowerLoss;
-  if (killed && f.lasting > Duration(0)) return restart_at(f.node, now() + f.lasting);
-  if (f.lasting > Duration(0)) at(now() + f.lasting, [this, f] { undo(f); });
+  return true;
 }
 
 void World::undo(const Fault& f) {
   if (healed_) return;
+  record(event_of(EventKind::FaultEnded, f.node, static_cast<std::uint64_t>(f.kind)));
   const HostId host = cluster_.nodes[f.node.value()].host;
   switch (f.kind) {
     case FaultKind::Kill:
@@ -125,13 +129,11 @@ void World::undo(const Fault& f) {
     case FaultKind::Freeze: thaw(f.node); break;
     case FaultKind::SlowDown: cpus_[host.value()].slow /= f.factor; break;
     case FaultKind::Partition:
-      record(event_of(EventKind::LinkHealed, f.node));
       cut_off_.erase(std::ranges::find(cut_off_, f.node));
       if (!cut_off(f.node)) set_cut(f.node, false);
       for (const NodeId other : cut_off_) set_cut(other, true);
       break;
     case FaultKind::OneWayCut:
-      record(event_of(EventKind::LinkHealed, f.node, f.peer.value()));
       if (!cut_off(f.node) && !cut_off(f.peer)) network_.heal(f.node, f.peer);
       break;
     case FaultKind::LinkSlow: network_.set_slow(host, 1); break;
@@ -152,7 +154,7 @@ void World::heal_everything() {
     network_.set_slow(HostId(host), 1);
     cpus_[host].slow = 1 / cluster_.hosts[host].speed;
   }
-  record(event_of(EventKind::LinkHealed));
+  record(event_of(EventKind::FaultEnded));
   for (std::uint32_t node = 0; node < slots_.size(); ++node) {
     thaw(NodeId(node));
     restart(NodeId(node));

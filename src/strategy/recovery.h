@@ -4,7 +4,8 @@
 // reduced(t) is kept until the first collective of t+1 completes. A collective completes at one
 // member only when all have begun it, so members of the old view differ by at most one step. If
 // anyone has applied t, the others copy reduced(t) from there and apply it too; else t is reduced
-// anew, with the shares dealt again. A newcomer copies the whole state. If nobody has a state, the
+// anew, with the shares dealt again. A newcomer copies the whole state, the last reduced gradient
+// included, so that it can give it on. If nobody has a state, the
 // first member loads the newest one kept, or starts from the beginning.
 #pragma once
 

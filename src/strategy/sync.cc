@@ -1,7 +1,10 @@
 #include "strategy/sync.h"
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <cstring>
+#include <exception>
 #include <optional>
 #include <vector>
 
@@ -25,6 +28,10 @@ constexpr std::uint64_t kStandings = kRecovery;
 constexpr std::uint64_t kTransfer = kRecovery + 1;
 constexpr std::uint64_t kBarrier = kRecovery + 2;
 
+// A state in words, as it travels ahead of the parameters: step, lineage, epoch, place in it, and
+// the view in which the last step was reduced.
+using StateWords = std::array<std::uint64_t, 5>;
+
 class Worker {
  public:
   Worker(Node& node, Learner& learner, Keeper& keeper, Replica& replica, const SyncOptions& options)
@@ -34,17 +41,25 @@ class Worker {
   Task<void> run();
 
  private:
+  Task<void> through_views();
   // All members of the view take part, from its first exchange to the end. True: the job is done;
   // false: the view changed.
   Task<bool> in_view(ViewPtr view);
+  Task<bool> before_next_view(Task<void> exchange);
   Task<void> level_up(const Group& group);
   Task<void> give(const Group& group, NodeId to, Need need);
   Task<void> take(const Group& group, NodeId from, Need need);
+  Task<void> take_part(const Group& group, NodeId from, std::uint64_t part, MutBuf room);
   Task<void> reduce(const Group& group, std::vector<SampleId> samples);
   Task<void> apply();
+  Task<void> save();
   Task<void> barrier(const Group& group);
 
   std::vector<Share> deal(const View& view);
+  // A place in an epoch, counted over all epochs.
+  std::uint64_t position(std::uint64_t epoch, std::uint64_t at) const {
+    return epoch * replica_.ledger.samples_per_epoch() + at;
+  }
   std::uint64_t hash(Range range) const {
     return options_.audit ? hash_of(std::span<const float>(range.data())) : 0;
   }
@@ -57,49 +72,54 @@ class Worker {
   Replica& replica_;
   const SyncOptions& options_;
   Need behind_ = Need::Nothing;  // what was taken in level_up and has to be applied
+  Generation last_;              // the view that this worker is or was in
   // Buffers of exchanges live here: a cancelled one may be busy until its generation is retired.
   std::vector<std::byte> blocks_, room_;
-  Progress progress_;
-  Generation reduced_in_;
+  StateWords state_{};
 };
 
 Task<void> Worker::run() {
-  Generation last{0};
+  std::exception_ptr error;
+  try {
+    co_await through_views();
+  } catch (const Cancelled&) {
+    throw;
+  } catch (...) {
+    error = std::current_exception();
+  }
+  // Whatever the end: the replica may be given up only when the network has let go of its ranges.
+  co_await node_.endpoint.retire(kGroup, last_);
+  if (error) std::rethrow_exception(error);
+  note(EventKind::WorkerDone, replica_.lineage, replica_.step.value(), hash(replica_.w.all()), 0);
+}
+
+Task<void> Worker::through_views() {
   while (true) {
-    ViewPtr view = co_await node_.membership.after(last);
+    ViewPtr view = co_await node_.membership.after(last_);
+    last_ = view->generation;
     // No range may be used again before the network has let go of it. Views may have been skipped:
     // what others sent here in those must be dropped too, or they would wait for us for ever.
-    co_await node_.endpoint.retire(kGroup, view->generation.previous());
-    last = view->generation;
-    if (node_.membership.now().generation > last) continue;  // It has changed again meanwhile.
+    co_await node_.endpoint.retire(kGroup, last_.previous());
+    if (node_.membership.now().generation > last_) continue;  // It has changed again meanwhile.
     replica_.ledger.revoke_all();
-    bool done = false;
     std::optional<PeerLost> lost;
-    std::optional<Fenced> fenced;
     try {
-      done = co_await in_view(view);
+      const bool done = co_await in_view(view);
+      if (done) co_return;
     } catch (const PeerLost& error) {
       lost = error;
-    } catch (const Fenced& error) {
-      fenced = error;
     }
-    if (done || fenced) co_await node_.endpoint.retire(kGroup, last);
-    if (fenced) throw *fenced;
-    if (done) break;
-    if (lost) {
-      node_.env.probe("sync: a peer was lost inside a view");
-      node_.membership.suspect(lost->peer(), lost->what());
-    }
+    if (!lost) continue;
+    node_.env.probe("sync: a peer was lost inside a view");
+    node_.membership.suspect(lost->peer(), lost->what());
   }
-  note(EventKind::WorkerDone, replica_.lineage, replica_.step.value(), hash(replica_.w.all()), 0);
 }
 
 Task<bool> Worker::in_view(ViewPtr view) {
   const Group group(node_, kGroup, view);
   const Generation generation = view->generation;
 
-  auto levelled = co_await race(level_up(group), node_.membership.after(generation));
-  if (levelled.index() == 1) co_return false;
+  if (!co_await before_next_view(level_up(group))) co_return false;
   if (behind_ == Need::Reduced) {
     node_.env.probe("sync: a reduced step was copied from a peer");
     deal(*view);
@@ -111,24 +131,39 @@ Task<bool> Worker::in_view(ViewPtr view) {
   while (replica_.step < options_.steps) {
     const std::vector<Share> shares = deal(*view);
     const Share own = shares[group.rank.value()];
-    note(EventKind::ShareAdded, generation, replica_.step.value(), own.at, own.n);
-    auto reduced = co_await race(reduce(group, replica_.ledger.samples(own)),
-                                 node_.membership.after(generation));
-    if (reduced.index() == 1) {
+    note(EventKind::ShareAdded, generation, replica_.step.value(), position(own.epoch, own.at),
+         own.n);
+    const bool reduced = co_await before_next_view(reduce(group, replica_.ledger.samples(own)));
+    if (!reduced) {
       node_.env.probe("sync: a step was dropped for a new view");
       co_return false;
     }
     replica_.reduced_in[replica_.step.value() % 2] = generation;
+    if (node_.env.buggify("sync: late to apply"))
+      co_await node_.env.sleep(std::chrono::milliseconds(3));
     co_await apply();
 
-    const bool save =
+    const bool due =
         options_.save_every > Step(0) && replica_.step.value() % options_.save_every.value() == 0;
-    if (save && group.rank == Rank(0)) co_await keeper_.save(replica_);
+    if (group.rank == Rank(0) && (due || node_.env.buggify("sync: saved early"))) co_await save();
   }
   // The result is safe before the first worker leaves: whoever comes later finds it.
-  if (group.rank == Rank(0)) co_await keeper_.save(replica_);
-  auto met = co_await race(barrier(group), node_.membership.after(generation));
-  co_return met.index() == 0;
+  if (group.rank == Rank(0)) co_await save();
+  co_return co_await before_next_view(barrier(group));
+}
+
+// What waits for others ends when there is a newer view; a view that is there already wins.
+Task<bool> Worker::before_next_view(Task<void> exchange) {
+  auto first = co_await race(node_.membership.after(last_), std::move(exchange));
+  co_return first.index() == 1;
+}
+
+Task<void> Worker::save() {
+  const std::uint64_t step = replica_.step.value();
+  const std::uint64_t w = hash(replica_.w.all());
+  note(EventKind::CheckpointBegun, last_, step, w, 0);
+  co_await keeper_.save(replica_);
+  note(EventKind::CheckpointDone, last_, step, w, 0);
 }
 
 // The whole global batch of the next step, dealt to the members in rank order.
@@ -151,6 +186,7 @@ Task<void> Worker::reduce(const Group& group, std::vector<SampleId> samples) {
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
     tasks.spawn(learner_.gradient(node_.env, replica_.w.all(), g, std::move(samples), ready));
     while (auto bucket = co_await ready.next()) {
+      SHOAL_CHECK_LT(bucket->bucket, kBucketsMax);
       const Range data = g.slice(bucket->at, bucket->n);
       const Range scratch =
           replica_.scratch.all().slice(bucket->at, ring_scratch(bucket->n, group.size()));
@@ -168,8 +204,9 @@ Task<void> Worker::apply() {
   note(EventKind::StepReduced, generation, t.value(), hash(g), 0);
   co_await update(node_.env, options_.rule, replica_.w.all(), g, batch);
   ++replica_.step;
+  const LedgerPlace place = replica_.ledger.place();
   note(EventKind::StepApplied, generation, t.value(), hash(replica_.w.all()),
-       replica_.ledger.place().at);
+       position(place.epoch, place.at));
 }
 
 Task<void> Worker::level_up(const Group& group) {
@@ -200,6 +237,11 @@ Task<void> Worker::level_up(const Group& group) {
     note(EventKind::CheckpointRead, group.view->generation, replica_.step.value(),
          hash(replica_.w.all()), loaded ? 1 : 0);
   }
+  // Whoever is at a step also holds the reduced gradient of the one before: others may need it.
+  const Progress now = replica_.progress();
+  const Generation reduced_in = replica_.reduced_in[(now.step.value() + 1) % 2];
+  state_ = {now.step.value(), now.lineage.value(), now.ledger.epoch, now.ledger.at,
+            reduced_in.value()};
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
     for (std::uint32_t r = 0; r < P; ++r) {
       const Need need = need_of(standings, plan, Rank(r));
@@ -211,32 +253,30 @@ Task<void> Worker::level_up(const Group& group) {
 
 Task<void> Worker::give(const Group& group, NodeId to, Need need) {
   Endpoint& endpoint = node_.endpoint;
-  if (need == Need::Reduced) {
-    const Step t = replica_.step - Step(1);
-    reduced_in_ = replica_.reduced_in[t.value() % 2];
-    co_await endpoint.send(to, group.tag(kTransfer, 0), const_buf(reduced_in_));
-    co_await endpoint.send(to, group.tag(kTransfer, 1), replica_.gradient_of(t).bytes());
-    co_return;
-  }
-  progress_ = replica_.progress();
-  co_await endpoint.send(to, group.tag(kTransfer, 0), const_buf(progress_));
-  co_await endpoint.send(to, group.tag(kTransfer, 1), replica_.w.all().bytes());
+  const Range reduced =
+      replica_.gradient_of(replica_.step + Step(1));  // shares its buffer with t-1
+  co_await endpoint.send(to, group.tag(kTransfer, 0), const_buf(state_));
+  co_await endpoint.send(to, group.tag(kTransfer, 1), reduced.bytes());
+  if (need == Need::Everything)
+    co_await endpoint.send(to, group.tag(kTransfer, 2), replica_.w.all().bytes());
 }
 
 Task<void> Worker::take(const Group& group, NodeId from, Need need) {
-  Endpoint& endpoint = node_.endpoint;
-  const Match first{.from = from, .tag = group.tag(kTransfer, 0)};
-  const Match second{.from = from, .tag = group.tag(kTransfer, 1)};
-  if (need == Need::Reduced) {
-    co_await endpoint.recv(first, mut_buf(reduced_in_));
-    co_await endpoint.recv(second, replica_.gradient_of(replica_.step).bytes());
-    replica_.reduced_in[replica_.step.value() % 2] = reduced_in_;
-    co_return;
-  }
-  replica_.valid = false;  // until all of it is here
-  co_await endpoint.recv(first, mut_buf(progress_));
-  co_await endpoint.recv(second, replica_.w.all().bytes());
-  replica_.restore(progress_);
+  if (need == Need::Everything) replica_.valid = false;  // until all of it is here
+  co_await take_part(group, from, 0, mut_buf(state_));
+  const Step step(state_[0]);
+  co_await take_part(group, from, 1, replica_.gradient_of(step + Step(1)).bytes());
+  replica_.reduced_in[(step.value() + 1) % 2] = Generation(static_cast<std::uint32_t>(state_[4]));
+  if (need == Need::Reduced) co_return;
+  co_await take_part(group, from, 2, replica_.w.all().bytes());
+  replica_.restore(Progress{step, Generation(static_cast<std::uint32_t>(state_[1])),
+                            LedgerPlace{state_[2], state_[3]}});
+}
+
+Task<void> Worker::take_part(const Group& group, NodeId from, std::uint64_t part, MutBuf room) {
+  const Match match{.from = from, .tag = group.tag(kTransfer, part)};
+  const Received received = co_await node_.endpoint.recv(match, room);
+  require_size(received, room.size);
 }
 
 Task<void> Worker::barrier(const Group& group) {
@@ -261,6 +301,7 @@ void Worker::note(EventKind kind, Generation generation, std::uint64_t a, std::u
 
 Task<void> sync_worker(Node& node, Learner& learner, Keeper& keeper, Replica& replica,
                        SyncOptions options) {
+  if (options.batch == 0) throw ConfigError("a global batch of 0 samples; take at least 1");
   Worker worker(node, learner, keeper, replica, options);
   co_await worker.run();
 }

@@ -32,8 +32,7 @@ namespace shoal {
 struct SyncOptions {
   // Behaviour.
   Step steps{100};
-  std::uint64_t samples = 1024;  // in the dataset
-  std::uint64_t batch = 32;      // B_global
+  std::uint64_t batch = 32;  // B_global; at least 1
   Sgd rule{};
   Step save_every{0};  // 0: only at the end
   // Record hashes of parameters and gradients, for the checkers. Costs a pass over them a step.
@@ -41,7 +40,8 @@ struct SyncOptions {
 };
 
 // The node program of a worker. `learner` and `keeper` outlive it; `replica` is the worker's, made
-// for this life of the node, and holds the result at the end.
+// for this life of the node, and holds the result at the end; its ledger says what an epoch is.
+// Throws ConfigError for options that cannot be.
 Task<void> sync_worker(Node& node, Learner& learner, Keeper& keeper, Replica& replica,
                        SyncOptions options);
 

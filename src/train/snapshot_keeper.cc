@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "base/hash.h"
 
 namespace shoal {
 namespace {
@@ -30,29 +29,18 @@ SnapshotKeeper::SnapshotKeeper(Node& node, std::string folder)
              SnapshotOptions{.folder = std::move(folder),
                              .writer = fmt::format("node{}.{}", node.id, node.incarnation)}) {}
 
-void SnapshotKeeper::note(EventKind kind, Step step, std::uint64_t hash) {
-  Event event;
-  event.kind = kind;
-  event.a = step.value();
-  event.b = hash;
-  node_.env.record(event);
-}
-
 Task<void> SnapshotKeeper::save(const Replica& replica) {
-  const ConstBuf parameters = const_cast<Replica&>(replica).w.all().bytes();
-  const std::uint64_t hash = hash_of(parameters.bytes());
   const ProgressWords words = to_words(replica.progress());
-  const Step step = replica.step;
-  note(EventKind::CheckpointBegun, step, hash);
   std::vector<SnapshotPart> parts;
   parts.push_back(SnapshotPart{kProgressPart, const_buf(words)});
-  parts.push_back(SnapshotPart{kParametersPart, parameters});
-  co_await store_.write(step, std::move(parts));
-  note(EventKind::CheckpointDone, step, hash);
+  parts.push_back(SnapshotPart{kParametersPart, replica.w.bytes()});
+  co_await store_.write(replica.step, std::move(parts));
 }
 
 Task<bool> SnapshotKeeper::load(Replica& replica) {
-  const Restored restored = co_await store_.read_latest();
+  Restored restored = co_await store_.read_latest();
+  warnings_ = std::move(restored.warnings);
+  if (!warnings_.empty()) node_.env.probe("keeper: a broken checkpoint was passed over");
   if (!restored.snapshot) co_return false;
   const std::vector<std::byte>* progress = restored.snapshot->part(kProgressPart);
   const std::vector<std::byte>* parameters = restored.snapshot->part(kParametersPart);
@@ -69,7 +57,9 @@ Task<bool> SnapshotKeeper::load(Replica& replica) {
         restored.snapshot->step, parameters == nullptr ? 0 : parameters->size(), w.size));
   ProgressWords words{};
   std::memcpy(words.data(), progress->data(), sizeof words);
-  copy(ConstBuf{parameters->data(), Bytes(parameters->size())}, w);
+  co_await node_.env.work(Work::Copy, replica.w.size(), [&] {
+    copy(ConstBuf{parameters->data(), Bytes(parameters->size())}, w);
+  });
   replica.restore(from_words(words));
   co_return true;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "checkpoint/snapshot.h"
 #include "runtime/node.h"
@@ -16,11 +17,13 @@ class SnapshotKeeper final : public Keeper {
   Task<void> save(const Replica& replica) override;
   Task<bool> load(Replica& replica) override;
 
- private:
-  void note(EventKind kind, Step step, std::uint64_t hash);
+  // What the last load found broken and passed over.
+  const std::vector<std::string>& warnings() const { return warnings_; }
 
+ private:
   Node& node_;
   SnapshotStore store_;
+  std::vector<std::string> warnings_;
 };
 
 }  // namespace shoal

@@ -21,7 +21,8 @@ void InprocNet::detach(const InprocPortPtr& port, const std::string& why) {
   const std::lock_guard lock(mutex_);
   const auto it = ports_.find(port->node);
   if (it != ports_.end() && it->second == port) ports_.erase(it);
-  for (const auto& [node, other] : ports_) {
+  for (const auto& entry : ports_) {
+    const InprocPortPtr other = entry.second;
     other->loop->inject([other, gone = port->node, life = port->incarnation, why] {
       if (other->endpoint != nullptr) other->endpoint->lose(gone, life, why);
     });

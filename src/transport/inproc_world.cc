@@ -27,10 +27,7 @@ constexpr std::size_t kDumpEvents = 40;
 
 // One loop, and what its thread owns.
 struct InprocWorld::Host {
-  Host(std::size_t number, const LoopOptions& options, bool compute_thread)
-      : index(number), loop(options) {
-    if (compute_thread) compute.emplace();
-  }
+  Host(std::size_t number, const LoopOptions& options) : index(number), loop(options) {}
   std::size_t index;
   LiveLoop loop;
   Recorder recorder;
@@ -81,8 +78,7 @@ InprocWorld::InprocWorld(InprocOptions options, MakeFiles files)
   SHOAL_CHECK(options_.nodes > 0 && options_.loops > 0, "a world needs nodes and loops");
   const LoopOptions loop_options{.origin = origin_, .stall_after = options_.stall_after};
   for (std::size_t i = 0; i < options_.loops; ++i) {
-    Host& h =
-        *hosts_.emplace_back(std::make_unique<Host>(i, loop_options, options_.compute_threads));
+    Host& h = *hosts_.emplace_back(std::make_unique<Host>(i, loop_options));
     h.loop.on_stall([&h](const std::vector<std::string>& waiting) {
       for (const std::string& line : waiting) fmt::print(stderr, "stalled {}\n", line);
       fmt::print(stderr, "{}", h.recorder.dump(kDumpEvents));
@@ -240,6 +236,9 @@ std::vector<NodeEnd> InprocWorld::run(NodeProgram program) {
       for (auto& h : hosts_) h->loop.inject([&h] { fmt::print(stderr, "{}", describe(*h)); });
     });
   }
+  // Only now: threads inherit the blocked signal from the one that starts them.
+  if (options_.compute_threads)
+    for (auto& h : hosts_) h->compute.emplace();
   const CrashHook hook([this] {
     for (auto& h : hosts_) fmt::print(stderr, "{}", h->recorder.dump(kDumpEvents));
   });

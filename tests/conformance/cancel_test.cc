@@ -141,9 +141,8 @@ TEST_P(EndpointCancel, CancelledSendsEndAndRetireFreesTheirRanges) {
 // nothing of it, and after retire() the sender may overwrite its range.
 TEST_P(EndpointCancel, ASendCancelledWhileItIsReceivedArrivesWholeOrNotAtAll) {
   constexpr std::uint32_t kRounds = 12;
-  constexpr std::size_t kSize = 1024 * 1024 + 1;
-  ByteVector out(kSize);
-  ByteVector in(kSize);
+  ByteVector out(kSlices);
+  ByteVector in(kSlices);
   world->run(2, [&](Node& node) -> Task<void> {
     Generation now = co_await first_generation(node);
     for (std::uint32_t round = 0; round < kRounds; ++round, now = now.next()) {
@@ -151,7 +150,7 @@ TEST_P(EndpointCancel, ASendCancelledWhileItIsReceivedArrivesWholeOrNotAtAll) {
       TaskGroup group(context);
       const Tag tag = tag_of(now, 1);
       if (node.id == NodeId(0)) {
-        out = message(NodeId(0), NodeId(1), round, kSize);
+        out = message(NodeId(0), NodeId(1), round, kSlices);
         group.spawn(send_range(node, NodeId(1), tag, whole(out)));
         for (std::uint32_t turn = 0; turn < round % 4; ++turn) co_await pause(node);
         group.cancel();
@@ -182,9 +181,8 @@ TEST_P(EndpointCancel, ASendCancelledWhileItIsReceivedArrivesWholeOrNotAtAll) {
 // room is not written any more.
 TEST_P(EndpointCancel, AReceiveCancelledInTheMiddleFreesItsSenderAndItsRoom) {
   constexpr std::uint32_t kRounds = 8;
-  constexpr std::size_t kSize = 1024 * 1024 + 1;
-  ByteVector out(kSize);
-  ByteVector in(kSize);
+  ByteVector out(kSlices);
+  ByteVector in(kSlices);
   world->run(2, [&](Node& node) -> Task<void> {
     Generation now = co_await first_generation(node);
     for (std::uint32_t round = 0; round < kRounds; ++round, now = now.next()) {
@@ -192,7 +190,7 @@ TEST_P(EndpointCancel, AReceiveCancelledInTheMiddleFreesItsSenderAndItsRoom) {
       TaskGroup group(context);
       const Tag tag = tag_of(now, 1);
       if (node.id == NodeId(0)) {
-        out = message(NodeId(0), NodeId(1), round, kSize);
+        out = message(NodeId(0), NodeId(1), round, kSlices);
         co_await node.endpoint.send(NodeId(1), tag, whole(out));  // Ends, delivered or dropped.
         wipe(out);
         co_await recv_token(node, NodeId(1));

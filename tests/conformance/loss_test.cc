@@ -96,7 +96,7 @@ TEST_P(EndpointLoss, APeerThatDiesBeforeItSaysAnythingIsLost) {
 }
 
 TEST_P(EndpointLoss, ASendThatNobodyTakesFailsWhenItsReceiverDies) {
-  ByteVector out = message(NodeId(0), kVictim, 1, kLarge);
+  ByteVector out = message(NodeId(0), kVictim, 1, kSlices);
   world->run(2, [&](Node& node) -> Task<void> {
     const Generation now = co_await first_generation(node);
     if (node.id == kVictim) {
@@ -128,11 +128,11 @@ TEST_P(EndpointLoss, ASendThatNobodyTakesFailsWhenItsReceiverDies) {
 // the whole message or PeerLost.
 TEST_P(EndpointLoss, TheSenderDiesInTheMiddleOfAMessage) {
   for (int turns = 0; turns < 6; ++turns) {
-    ByteVector in(kLarge);
+    ByteVector in(kSlices);
     world->run(2, [&, turns](Node& node) -> Task<void> {
       const Generation now = co_await first_generation(node);
       if (node.id == kVictim) {
-        co_await send_message(node, NodeId(0), tag_of(now, 1), 1, kLarge);
+        co_await send_message(node, NodeId(0), tag_of(now, 1), 1, kSlices);
         co_await linger(node);
       }
       const Context context = co_await current();
@@ -161,9 +161,9 @@ TEST_P(EndpointLoss, TheSenderDiesInTheMiddleOfAMessage) {
 
 // The receiver dies in the middle: the send ends, well or with PeerLost, and its range is free.
 TEST_P(EndpointLoss, TheReceiverDiesInTheMiddleOfAMessage) {
-  ByteVector in(kLarge);
+  ByteVector in(kSlices);
   for (int turns = 0; turns < 6; ++turns) {
-    ByteVector out = message(NodeId(0), kVictim, 1, kLarge);
+    ByteVector out = message(NodeId(0), kVictim, 1, kSlices);
     world->run(2, [&, turns](Node& node) -> Task<void> {
       const Generation now = co_await first_generation(node);
       if (node.id == kVictim) {
@@ -241,13 +241,13 @@ TEST_P(EndpointLoss, AReceiveFromAnyoneOutlivesTheLossOfOne) {
 
 // The same in the middle of a message from the one that is lost.
 TEST_P(EndpointLoss, AReceiveFromAnyoneOutlivesALossInTheMiddleOfAMessage) {
-  ByteVector in(kLarge);
+  ByteVector in(kSlices);
   for (int turns = 0; turns < 4; ++turns) {
     world->run(3, [&, turns](Node& node) -> Task<void> {
       co_await first_generation(node);
       const Tag tag = tag_of(Generation(0), 1);
       if (node.id == kVictim) {
-        co_await send_message(node, NodeId(0), tag, 1, kLarge);
+        co_await send_message(node, NodeId(0), tag, 1, kSlices);
         co_await linger(node);
       }
       if (node.id == NodeId(0)) {

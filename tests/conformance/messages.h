@@ -24,6 +24,7 @@ using ByteVector = std::vector<std::byte>;
 
 // Around the limits of what transports do differently: empty, odd, eager or not, one slice or many.
 inline constexpr std::size_t kEager = 8 * 1024;
+inline constexpr std::size_t kSlices = 1024 * 1024 + 3;
 inline constexpr std::size_t kLarge = 4 * 1024 * 1024 + 3;
 
 inline constexpr std::array<std::size_t, 2> kTwoSizes{100, kEager + 1};  // buffered, and not

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct WorldKind {
   std::string name;
   std::unique_ptr<WorldUnderTest> (*make)();
 };
+inline void PrintTo(const WorldKind& kind, std::ostream* out) { *out << kind.name; }
 std::vector<WorldKind> worlds();
 
 // The fixture of every file of the suite.

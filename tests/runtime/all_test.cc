@@ -99,6 +99,19 @@ TEST_F(AllTest, WaitsForTheOneThatRefusesToAbort) {
   EXPECT_EQ(task.error(), "b broke");
 }
 
+TEST_F(AllTest, OneThatRefusesIsAskedOnce) {
+  a.refuses = true;
+  c.refuses = true;
+  Watched& task = start(three());
+  b.fail("b broke");
+  c.fail("c broke too");
+  task.cancel();
+  EXPECT_EQ(a.aborts, 1);
+  a.complete(1);
+  run();
+  EXPECT_EQ(task.error(), "b broke");
+}
+
 TEST_F(AllTest, ARefusingOneIsAwaitedAlsoAfterAnErrorAtOnce) {
   a.refuses = true;
   b.fails_at_once = true;

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -273,6 +274,7 @@ struct Form {
   const char* name;
   Task<int> (*run)(Script&);
   int result;
+  friend std::ostream& operator<<(std::ostream& out, const Form& f) { return out << f.name; }
 };
 #define SHOAL_FORM(function, result) \
   Form { #function, &function, result }

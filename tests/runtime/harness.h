@@ -130,6 +130,8 @@ class Trigger {
     std::exchange(waiting_, nullptr)->fail(std::make_exception_ptr(Error(message)));
   }
 
+  void request_cancel() { waiting_->request_cancel(); }  // of the one operation, not of its scope
+
   std::optional<int> at_once;
   bool fails_at_once = false;
   bool refuses = false;  // to be aborted

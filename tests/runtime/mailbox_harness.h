@@ -59,10 +59,12 @@ class FakeEndpoint final : public Endpoint, private Mailbox::Host {
     op.received(result);
   }
   void dropped(Arrival& arrival, DropReason reason) override {
-    static const std::vector<std::string> kNames = {"none",    "old incarnation", "old generation",
-                                                    "retired", "receiver gone",   "cancelled"};
-    dropped_->push_back(std::to_string(static_cast<Message&>(arrival).number) + ": " +
-                        kNames[static_cast<std::size_t>(reason)]);
+    const char* why = "for no reason";
+    if (reason == DropReason::OldIncarnation) why = "old incarnation";
+    if (reason == DropReason::Retired) why = "retired";
+    if (reason == DropReason::ReceiverGone) why = "receiver gone";
+    if (reason == DropReason::Cancelled) why = "cancelled";
+    dropped_->push_back(std::to_string(static_cast<Message&>(arrival).number) + ": " + why);
   }
 };
 

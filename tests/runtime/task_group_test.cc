@@ -88,21 +88,32 @@ TEST_F(TaskGroupTest, OfTwoErrorsTheFirstCounts) {
 
 TEST_F(TaskGroupTest, ARealErrorWinsOverACancelledOperation) {
   b.refuses = true;
-  Trigger::Wait* lone = nullptr;
-  Watched& task = start([](TaskGroupTest& t, Trigger::Wait*& op) -> Task<> {
+  Watched& task = start([](TaskGroupTest& t) -> Task<> {
     co_await with_group([&](TaskGroup& group) -> Task<> {
       group.spawn(t.wait(t.b, "b"));
-      Trigger::Wait wait = t.a.wait();
-      op = &wait;
-      co_await std::move(wait);
+      co_await t.wait(t.a, "a");
     });
-  }(*this, lone));
-  lone->request_cancel();  // that one operation, not the group
+  }(*this));
+  a.request_cancel();
   run();
   EXPECT_FALSE(task.done()) << "b refuses to end";
   b.fail("b broke because of it");
   run();
   EXPECT_EQ(task.error(), "b broke because of it");
+  EXPECT_THAT(log, ElementsAre("a: cancelled", "b: b broke because of it"));
+}
+
+TEST_F(TaskGroupTest, AnOperationThatWasCancelledAloneIsAnErrorToo) {
+  Watched& task = start([](TaskGroupTest& t) -> Task<> {
+    co_await with_group([&](TaskGroup& group) -> Task<> {
+      group.spawn(t.wait(t.a, "a"));
+      co_await t.wait(t.b, "b");
+    });
+  }(*this));
+  a.request_cancel();
+  run();
+  EXPECT_EQ(task.error(), "cancelled") << "nobody asked the group to end";
+  EXPECT_THAT(log, ElementsAre("a: cancelled", "b: cancelled"));
 }
 
 TEST_F(TaskGroupTest, AnErrorOfTheBodyWaitsForTheTasks) {

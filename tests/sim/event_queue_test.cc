@@ -72,6 +72,21 @@ TEST(EventQueue, WhatIsCalledOffIsSweptOutWhenItIsTheMajority) {
   for (int i = 0; i < 5000; ++i) EXPECT_EQ(notes[i].discarded, i < 4000 ? 1 : 0) << i;
 }
 
+// The count is a hint: what was called off may wait at a cut link, outside the queue.
+TEST(EventQueue, MoreMayBeCalledOffThanTheQueueHolds) {
+  std::vector<int> log;
+  std::vector<Note> notes(10);
+  EventQueue queue;
+  for (int i = 0; i < 10; ++i) {
+    notes[i].log = &log;
+    queue.schedule(Time(Duration(i)), notes[i]);
+  }
+  for (int i = 0; i < 5000; ++i) queue.note_called_off();
+  EXPECT_EQ(queue.size(), 10U);
+  while (!queue.empty()) queue.pop().happen();
+  EXPECT_EQ(log.size(), 10U);
+}
+
 TEST(EventQueue, WhatIsLeftIsDiscardedWithTheQueue) {
   Note note;
   {

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+
 #include "base/error.h"
 
 namespace shoal {
@@ -203,12 +206,16 @@ TEST(Determinism, TheHashIsTheSeedsAndChangesWithAFaultASeedAMessageSize) {
   EXPECT_EQ(hash, hash_of_run(Seed(5), 100, {}));
   EXPECT_NE(hash, hash_of_run(Seed(6), 100, {}));
   EXPECT_NE(hash, hash_of_run(Seed(5), 101, {}));
-  Fault slow;
-  slow.kind = FaultKind::LinkSlow;
-  slow.at = Time(50us);
-  slow.node = NodeId(1);
-  slow.factor = 3;
-  EXPECT_NE(hash, hash_of_run(Seed(5), 100, {slow}));
+  for (std::size_t kind = 0; kind < kFaultKinds; ++kind) {
+    Fault fault;
+    fault.kind = static_cast<FaultKind>(kind);
+    fault.at = Time(50us);
+    fault.node = NodeId(1);
+    fault.peer = NodeId(2);
+    fault.lasting = 20us;
+    fault.factor = 3;
+    EXPECT_NE(hash, hash_of_run(Seed(5), 100, {fault})) << to_string(fault.kind);
+  }
 }
 
 // ---- Faults
@@ -275,6 +282,128 @@ TEST(Faults, ACutLinkHoldsMessagesUntilItHeals) {
   });
   EXPECT_GE(got, Time(300ms));
   EXPECT_LT(got, Time(301ms));
+}
+
+// The coordinator once let every first life in twice, so that none of its reports had an effect.
+TEST(Faults, AViewWithoutAKilledNodeFollowsWithinMilliseconds) {
+  Time without{};
+  World world(Cluster::uniform(3, {.latency = 10us, .bytes_per_s = 1e9}), {.seed = Seed(3)});
+  world.at(Time(100ms), [&] { world.kill(NodeId(1), false); });
+  const Outcome o = world.run([&](Node& n) -> Task<> {
+    const ViewPtr first = co_await n.membership.after(Generation(0));
+    const ViewPtr second = co_await n.membership.after(first->generation);
+    EXPECT_EQ(second->find(NodeId(1)), nullptr);
+    without = std::max(without, n.env.now());
+    co_await n.env.sleep(1s);  // or the others' leaving would be the next view
+  });
+  EXPECT_TRUE(o.finished);
+  EXPECT_GT(without, Time(100ms));
+  EXPECT_LT(without, Time(125ms));
+}
+
+TEST(Faults, AOneWayCutEvictsWhoeverIsNotHeard) {
+  Time evicted{};
+  World world(Cluster::uniform(3, {.latency = 10us, .bytes_per_s = 1e9}), {.seed = Seed(3)});
+  world.at(Time(100ms), [&] { world.network().cut(NodeId(2), NodeId(0)); });
+  world.at(Time(2s), [&] { world.network().heal(NodeId(2), NodeId(0)); });
+  world.run([&](Node& n) -> Task<> {
+    const ViewPtr first = co_await n.membership.after(Generation(0));
+    if (n.incarnation == Incarnation(2)) co_return;
+    const ViewPtr second = co_await n.membership.after(first->generation);  // node 2: Fenced
+    EXPECT_EQ(second->find(NodeId(2)), nullptr);
+    evicted = n.env.now();
+  });
+  EXPECT_EQ(world.incarnation(NodeId(2)), Incarnation(2));
+  EXPECT_GT(evicted, Time(1100ms));
+  EXPECT_LT(evicted, Time(1400ms));
+}
+
+// Sends 0, 1, 2 .. with their own tags, or all with the same; returns the order of arrival.
+std::vector<std::uint64_t> order_of_arrival(FaultKind kind, bool own_tags) {
+  std::vector<std::uint64_t> order;
+  WorldOptions options{.seed = Seed(9)};
+  Fault fault;
+  fault.kind = kind;
+  fault.node = NodeId(0);
+  fault.factor = 10;
+  options.faults.faults = {fault};
+  run(
+      Cluster::uniform(2, {.latency = 10us, .bytes_per_s = 1e9}),
+      [&](Node& n) -> Task<> {
+        co_await n.env.sleep(1ms);
+        for (std::uint64_t i = 0; i < 50; ++i) {
+          const Tag tag{GroupId(1), Generation(1), own_tags ? i : 0};
+          std::uint64_t value = i;
+          if (n.id == NodeId(0)) co_await n.endpoint.send(NodeId(1), tag, const_buf(value));
+          if (n.id != NodeId(1)) continue;
+          const Match any{.from = NodeId(0), .tag = Tag{GroupId(1), Generation(1), 0}, .mask = 0};
+          co_await n.endpoint.recv(any, mut_buf(value));
+          order.push_back(value);
+        }
+      },
+      options);
+  return order;
+}
+
+TEST(Faults, DelayedMessagesKeepTheirOrderAndReorderedOnesOnlyThatOfTheirTag) {
+  const auto delayed = order_of_arrival(FaultKind::Delay, true);
+  const auto reordered = order_of_arrival(FaultKind::Reorder, true);
+  const auto one_tag = order_of_arrival(FaultKind::Reorder, false);
+  EXPECT_TRUE(std::ranges::is_sorted(delayed));
+  EXPECT_FALSE(std::ranges::is_sorted(reordered));
+  EXPECT_TRUE(std::ranges::is_sorted(one_tag));
+  for (const auto& order : {delayed, reordered, one_tag})
+    EXPECT_EQ(std::set<std::uint64_t>(order.begin(), order.end()).size(), 50U);
+}
+
+Time end_with(FaultKind kind, double factor, Duration lasting) {
+  WorldOptions options{.seed = Seed(9)};
+  Fault fault;
+  fault.kind = kind;
+  fault.node = NodeId(0);
+  fault.factor = factor;
+  fault.lasting = lasting;
+  options.faults.faults = {fault};
+  Cluster cluster = Cluster::uniform(2, {.latency = 0us, .bytes_per_s = 1e9});
+  cluster.ns_per_element.fill(1);
+  return run(
+             cluster,
+             [](Node& n) -> Task<> {
+               co_await n.env.sleep(1us);  // the fault is there by then
+               if (n.id == NodeId(0))
+                 co_await n.env.work(Work::Forward, Elements(1'000'000), [] {});
+               if (n.id == NodeId(0)) co_await send_phantom(n, NodeId(1), 1'000'000);
+               if (n.id == NodeId(1)) co_await take_phantom(n, NodeId(0), 1'000'000);
+             },
+             options)
+      .end;
+}
+
+TEST(Faults, SlowHostsLinksAndCompetingTrafficCostExactlyTheirTime) {
+  EXPECT_EQ(end_with(FaultKind::SlowDown, 1, 1h), Time(1us + 2ms));
+  EXPECT_EQ(end_with(FaultKind::SlowDown, 3, 1h), Time(1us + 4ms));
+  EXPECT_EQ(end_with(FaultKind::LinkSlow, 5, 1h), Time(1us + 6ms));
+  EXPECT_EQ(end_with(FaultKind::Traffic, 1, 7ms), Time(8ms));  // busy till 7 ms, then 1 ms
+}
+
+TEST(Faults, AnAnswerDoesNotCrossACutLink) {
+  Cluster cluster = Cluster::uniform(2, {.latency = 10us, .bytes_per_s = 1e9});
+  cluster.completion = Completion::WhenMatched;
+  Time sent{}, got{};
+  World world(cluster, {.seed = Seed(3), .fixed_view = true});
+  world.network().cut(NodeId(1), NodeId(0));
+  world.at(Time(300ms), [&] { world.network().heal(NodeId(1), NodeId(0)); });
+  world.run([&](Node& n) -> Task<> {
+    if (n.id == NodeId(0)) {
+      co_await send_phantom(n, NodeId(1), 1000);
+      sent = n.env.now();
+    } else {
+      co_await take_phantom(n, NodeId(0), 1000);
+      got = n.env.now();
+    }
+  });
+  EXPECT_LT(got, Time(1ms));
+  EXPECT_GE(sent, Time(300ms));
 }
 
 TEST(Faults, EveryKindFiresWhenThePlanSaysSo) {

@@ -1,7 +1,10 @@
 // A small synchronous job for tests: the quadratic, and what its workers ended with.
 #pragma once
 
+#include <cmath>
+#include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -13,7 +16,8 @@ namespace shoal {
 
 struct SyncJob {
   QuadraticOptions problem{.seed = Seed(11), .dimensions = Elements(101), .buckets = 3};
-  SyncOptions sync{.steps = Step(30), .samples = 120, .batch = 12, .audit = true};
+  SyncOptions sync{.steps = Step(30), .batch = 12, .audit = true};
+  std::uint64_t samples = 120;                           // in the dataset
   std::function<std::unique_ptr<Keeper>(Node&)> keeper;  // none: nothing is kept
 
   std::mutex mutex;
@@ -27,7 +31,7 @@ struct SyncJob {
   // One worker with the whole batch, without any of the machinery.
   std::vector<float> sequential(Seed seed) const {
     const QuadraticLearner learner(problem);
-    Ledger ledger(seed, sync.samples);
+    Ledger ledger(seed, samples);
     std::vector<float> w(problem.dimensions.value(), 0.0F);
     for (Step t{0}; t < sync.steps; ++t) {
       const Share share = ledger.deal(NodeId(0), Incarnation(1), sync.batch);
@@ -49,7 +53,7 @@ struct SyncJob {
   Task<void> work(Node& node) {
     QuadraticLearner learner(problem);
     const std::unique_ptr<Keeper> kept = keeper ? keeper(node) : std::make_unique<NoKeeper>();
-    Replica replica(node.env.seed(), sync.samples, learner.parameters(), learner.substance());
+    Replica replica(node.env.seed(), samples, learner.parameters(), learner.substance());
     co_await sync_worker(node, learner, *kept, replica, sync);
     const std::lock_guard lock(mutex);
     const std::span<float> w = replica.w.all().data();

@@ -2,8 +2,10 @@
 #include "transport/inproc_world.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -212,6 +214,32 @@ TEST(InprocWorld, AHangIsAnErrorThatSaysWhoWaitsForWhom) {
   EXPECT_NE(dump.find(line), std::string::npos) << dump;
   EXPECT_NE(dump.find("stalled for"), std::string::npos) << dump;
   EXPECT_NE(dump.find("recv posted"), std::string::npos) << dump;
+}
+
+TEST(InprocWorld, ASignalDumpsTheRecorderOfARunThatGoesOn) {
+  sigset_t before;
+  ASSERT_EQ(pthread_sigmask(SIG_SETMASK, nullptr, &before), 0);
+  InprocOptions options = options_for(2, 2);
+  options.compute_threads = true;
+  options.dump_signal = SIGUSR1;
+  InprocWorld world(options, no_files());
+  testing::internal::CaptureStderr();
+  const auto ends = world.run([](Node& node) -> Task<void> {
+    co_await first_generation(node);
+    if (node.id == NodeId(0)) {
+      kill(getpid(), SIGUSR1);
+      const auto pending = [] {
+        sigset_t set;
+        return sigpending(&set) == 0 && sigismember(&set, SIGUSR1) == 1;
+      };
+      while (pending()) co_await node.env.sleep(0ns);  // until the loop has taken it
+    }
+    co_await finish(node, everyone(2));
+  });
+  const std::string dump = testing::internal::GetCapturedStderr();
+  rethrow_failure(ends);
+  EXPECT_NE(dump.find("node started"), std::string::npos) << dump;
+  ASSERT_EQ(pthread_sigmask(SIG_SETMASK, &before, nullptr), 0);
 }
 
 TEST(InprocWorld, TheRecorderHasTheStory) {

@@ -168,6 +168,8 @@ def check_awaiting(tokens, expression, in_catch, safe):
                      "first, or declare it there: if (const bool x = co_await ...)")
     if "?" in expression:
         yield line, "?: in an expression with co_await; use if, or name the choice first"
+    if "SHOAL_CHECK" in expression:
+        yield line, "SHOAL_CHECK of a co_await is a condition with co_await; name the result first"
     if "throw" in expression:
         yield line, "throw of an expression with co_await; name the value first"
     for i, token in enumerate(expression):

@@ -102,6 +102,7 @@ void LiveLoop::run() {
 
 void LiveLoop::turn() {
   ++turns_;
+  if (!watched_.empty() && turns_ % kTurnsPerLook == 0) wait(0);
   run_injected();
   run_deferred();
   fire_timers();
@@ -109,10 +110,7 @@ void LiveLoop::turn() {
   if (stopping_) return;
   const bool polled = poller_ != nullptr && poller_->poll();
   if (polled) spin_until_ = now() + spin_;
-  if (polled || has_work() || spin()) {
-    if (!watched_.empty() && turns_ % kTurnsPerLook == 0) wait(0);
-    return;
-  }
+  if (polled || has_work() || spin()) return;
   sleep();
 }
 

@@ -17,9 +17,6 @@ namespace shoal {
 class Checker : public Observer {
  public:
   virtual std::string_view name() const = 0;
-  // The run is over; `finished` tells whether every node was done.
-  virtual void finish(bool finished) { (void)finished; }
-
   std::uint64_t seen() const { return seen_; }
   const std::vector<std::string>& violations() const { return violations_; }
 

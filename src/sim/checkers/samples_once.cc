@@ -1,6 +1,6 @@
 // Every sample counts exactly once: the shares that went into a step, over all members of the view
 // it was reduced in, lie end to end without gap or overlap, and end where the ledger stands after
-// the step; the next step goes on from there, or at the beginning of the next epoch.
+// the step; the next step goes on from there. Positions count on over the epochs.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -48,7 +48,7 @@ class SamplesOnce final : public Checker {
     if (at != e.c) violated(e, "shares end at {}, the ledger stands at {}", at, e.c);
     // The step before, by whichever view: all views agree on where it ended.
     const auto before = position_.find(e.a);
-    if (before != position_.end() && begin != before->second && begin != 0)
+    if (before != position_.end() && begin != before->second)
       violated(e, "the step begins at {}, the one before ended at {}", begin, before->second);
     position_[e.a + 1] = e.c;
   }

@@ -1,6 +1,5 @@
 // Every step is applied exactly once: on each life of a node one after the other, none twice, none
-// left out, beginning where its view agreed; and a view never begins before a step that one of its
-// members has applied, except in a new lineage.
+// left out, beginning where its view agreed; and no view takes it back, except to a new lineage.
 #include <map>
 #include <utility>
 

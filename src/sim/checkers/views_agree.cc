@@ -17,13 +17,13 @@ class ViewsAgree final : public Checker {
     Generation& last = last_[{e.node, e.incarnation}];
     if (e.generation <= last) violated(e, "view {} after view {}", e.generation, last);
     last = e.generation;
-    const auto [it, fresh] = sizes_.try_emplace(e.generation, e.a);
-    if (!fresh && it->second != e.a) violated(e, "{} members, {} elsewhere", e.a, it->second);
+    const auto [it, fresh] = members_.try_emplace(e.generation, e.b);
+    if (!fresh && it->second != e.b) violated(e, "it has other members elsewhere");
   }
 
  private:
   std::map<std::pair<NodeId, Incarnation>, Generation> last_;
-  std::map<Generation, std::uint64_t> sizes_;
+  std::map<Generation, std::uint64_t> members_;  // hash of them
 };
 
 }  // namespace

@@ -1,0 +1,99 @@
+// The swarm's own machinery: it must be able to fail, in every way it knows.
+#include "sim/swarm.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "runtime/task_group.h"
+#include "train/sync_workload.h"
+
+namespace shoal {
+namespace {
+
+using namespace std::chrono_literals;
+
+Scenario scenario_of(NodeProgram program) {
+  Scenario s;
+  s.recipe = "test";
+  s.cluster = Cluster::uniform(2, {.latency = 1us, .bytes_per_s = 1e9});
+  s.faults.heal_at = Time(1ms);
+  s.liveness = 10s;
+  s.program = std::move(program);
+  s.judge = [] { return std::string(); };
+  return s;
+}
+
+TEST(Swarm, AHundredSeedsOfTheSynchronousStrategyAreFine) {
+  const SwarmReport report = run_swarm(sync_scenario, Seed(5000), 100, 1, [](const SeedReport&) {});
+  EXPECT_TRUE(report.failures.empty()) << report.failures[0].problem;
+  EXPECT_EQ(report.seeds, 100U);
+  for (const auto& [checker, seen] : report.seen) EXPECT_GT(seen, 0U) << checker << " saw nothing";
+  for (const auto& [fault, fired] : report.faults) EXPECT_GT(fired, 0U) << fault << " never fired";
+  EXPECT_GT(report.probes.at("sync: a step was dropped for a new view"), 0U);
+}
+
+// The canary: a program that never ends, one that throws, one whose result is wrong, and one that
+// depends on something else than the seed.
+TEST(Swarm, ANodeThatNeverEndsIsALivenessFailure) {
+  const SeedReport r = run_seed_twice(
+      [](Seed) {
+        return scenario_of([](Node& node) -> Task<> {
+          Signal never;
+          if (node.id == NodeId(1)) co_await never.wait();
+        });
+      },
+      Seed(1));
+  EXPECT_EQ(r.verdict, Verdict::Liveness);
+  EXPECT_NE(r.problem.find("node 1.1 up"), std::string::npos) << r.problem;
+}
+
+TEST(Swarm, ANodeThatThrowsIsACorrectnessFailure) {
+  const SeedReport r = run_seed_twice(
+      [](Seed) {
+        return scenario_of([](Node& node) -> Task<> {
+          co_await node.env.sleep(1ms);
+          throw DataError("no such sample");
+        });
+      },
+      Seed(1));
+  EXPECT_EQ(r.verdict, Verdict::Correctness);
+  EXPECT_NE(r.problem.find("no such sample"), std::string::npos) << r.problem;
+}
+
+TEST(Swarm, AWrongResultIsACorrectnessFailure) {
+  const SeedReport r = run_seed_twice(
+      [](Seed) {
+        Scenario s = scenario_of([](Node&) -> Task<> { co_return; });
+        s.judge = [] { return std::string("parameter 3 is 4"); };
+        return s;
+      },
+      Seed(1));
+  EXPECT_EQ(r.verdict, Verdict::Correctness);
+  EXPECT_EQ(r.problem, "parameter 3 is 4");
+}
+
+TEST(Swarm, AProgramThatLooksBeyondTheSeedLosesDeterminism) {
+  int calls = 0;
+  const SeedReport r = run_seed_twice(
+      [&](Seed) {
+        return scenario_of([&](Node& node) -> Task<> { co_await node.env.sleep(1ms * ++calls); });
+      },
+      Seed(1));
+  EXPECT_EQ(r.verdict, Verdict::Determinism);
+}
+
+TEST(Swarm, ACancellationThatEscapesTheProgramIsAnError) {
+  const SeedReport r = run_seed_twice(
+      [](Seed) {
+        return scenario_of([](Node&) -> Task<> {
+          throw Cancelled();
+          co_return;
+        });
+      },
+      Seed(1));
+  EXPECT_EQ(r.verdict, Verdict::Correctness);
+  EXPECT_NE(r.problem.find("Cancelled escaped"), std::string::npos) << r.problem;
+}
+
+}  // namespace
+}  // namespace shoal
