@@ -119,7 +119,8 @@ Task<bool> Worker::in_view(ViewPtr view) {
   const Group group(node_, kGroup, view);
   const Generation generation = view->generation;
 
-  if (!co_await before_next_view(level_up(group))) co_return false;
+  const bool level = co_await before_next_view(level_up(group));
+  if (!level) co_return false;
   if (behind_ == Need::Reduced) {
     node_.env.probe("sync: a reduced step was copied from a peer");
     deal(*view);

@@ -43,6 +43,14 @@ TEST(View, FindsMembersByNodeAndRank) {
   EXPECT_EQ(View().find(NodeId(0)), nullptr);
 }
 
+TEST(View, TheHashTellsWhoIsInIt) {
+  const View v = view(1, {member(2, 1), member(5, 3)});
+  EXPECT_EQ(hash_of(v), hash_of(view(1, {member(2, 1), member(5, 3)})));
+  EXPECT_NE(hash_of(v), hash_of(view(1, {member(2, 1), member(5, 4)})));
+  EXPECT_NE(hash_of(v), hash_of(view(1, {member(2, 1), member(6, 3)})));
+  EXPECT_NE(hash_of(v), hash_of(view(1, {member(2, 1)})));
+}
+
 // A moment of the coordinator's life, told by what differs from a quiet one: it is 10 s after the
 // start, everyone was heard 0.1 s ago.
 constexpr Time kNow{10s};
