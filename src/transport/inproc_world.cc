@@ -51,12 +51,20 @@ struct InprocWorld::Life {
         tasks(on.loop.context()) {
     endpoint.on_fenced([this](const std::string& why) { membership.fenced(why); });
   }
-  void record(EventKind kind, Generation generation = {}, std::uint64_t a = 0) {
+  void record(EventKind kind) {
     Event event;
     event.kind = kind;
-    event.generation = generation;
-    event.a = a;
     env.record(event);
+  }
+  void see(const ViewPtr& view) {
+    Event event;
+    event.kind = EventKind::ViewSeen;
+    event.generation = view->generation;
+    event.a = view->size();
+    event.b = hash_of(*view);
+    env.record(event);
+    endpoint.adopt(view);
+    membership.view_arrived(view);
   }
 
   LifeId id;
@@ -151,10 +159,7 @@ void InprocWorld::begin(LifeId id) {
   listener.view = [this, &h, id](ViewPtr view) {
     h.loop.inject([this, id, view = std::move(view)] {
       Life* const l = find(id);
-      if (l == nullptr || l->killed || l->ended) return;
-      l->record(EventKind::ViewSeen, view->generation, view->size());
-      l->endpoint.adopt(view);
-      l->membership.view_arrived(view);
+      if (l != nullptr && !l->killed && !l->ended) l->see(view);
     });
   };
   listener.fenced = [this, &h, id](std::string why) {
