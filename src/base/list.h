@@ -16,9 +16,8 @@ class ListHook {
   ListHook() = default;
   // Copies and moves of an item are in no list; an item must not move while it is in one.
   ListHook(const ListHook&) {}
-  ListHook& operator=(const ListHook&) {
-    return *this;
-  }  // NOLINT(bugprone-unhandled-self-assignment)
+  // NOLINTNEXTLINE(bugprone-unhandled-self-assignment): nothing is assigned.
+  ListHook& operator=(const ListHook&) { return *this; }
 
   bool linked() const { return next_ != nullptr; }
   void unlink() {

@@ -19,7 +19,7 @@ class Channel {
    public:
     using Result = std::optional<T>;
     explicit Next(Channel& channel) : channel_(&channel) {}
-    Next(Next&&) = default;
+    Next(Next&&) noexcept = default;
     ~Next() override { detach(); }
     std::optional<T> await_resume() {
       rethrow();
@@ -79,7 +79,7 @@ class Signal {
    public:
     using Result = void;
     explicit Wait(Signal& signal) : signal_(&signal) {}
-    Wait(Wait&&) = default;
+    Wait(Wait&&) noexcept = default;
     ~Wait() override { detach(); }
     void await_resume() { rethrow(); }
 

@@ -68,7 +68,7 @@ template <class F>
 class [[nodiscard]] WorkOf final : public WorkOp {
  public:
   WorkOf(Env& env, Work kind, Elements n, F f) : WorkOp(env, kind, n), f_(std::move(f)) {}
-  WorkOf(WorkOf&&) = default;
+  WorkOf(WorkOf&&) noexcept = default;
   ~WorkOf() override { detach(); }
   void run() override { f_(); }
 

@@ -63,7 +63,7 @@ void Operation::finish() {
 std::exception_ptr detail::first_error(Operation* const* operations, unsigned count) {
   std::exception_ptr cancelled;
   for (unsigned i = 0; i < count; ++i) {
-    const std::exception_ptr error = operations[i] == nullptr ? nullptr : operations[i]->error();
+    std::exception_ptr error = operations[i] == nullptr ? nullptr : operations[i]->error();
     if (!error) continue;
     try {
       std::rethrow_exception(error);

@@ -223,7 +223,7 @@ void World::report(std::function<void()> what) {
   at(now() + random_.duration(50us, 2ms), std::move(what));
 }
 
-void World::announce(NodeId node, ViewPtr view, Duration delay) {
+void World::announce(NodeId node, const ViewPtr& view, Duration delay) {
   Slot& s = slot(node);
   if (s.state != State::Up) return;
   if (view->has(node, s.incarnation)) s.was_member = true;

@@ -96,7 +96,7 @@ class World {
   bool hears(NodeId node, Incarnation life) const;
   void each_applicant(const std::function<void(const Member&)>& visit);
   void report(std::function<void()> what);  // to the coordinator
-  void announce(NodeId node, ViewPtr view, Duration delay);
+  void announce(NodeId node, const ViewPtr& view, Duration delay);
   void fence(NodeId node, const std::string& why);
 
   bool recording() const { return options_.recorder != nullptr; }
