@@ -38,7 +38,7 @@ struct Results {
 Task<void> worker(Node& node, Results& results) {
   QuadraticLearner learner({.seed = kSeed, .dimensions = Elements(1000), .condition = 20});
   // 1,024 samples an epoch, dealt anew every time, each to one worker.
-  Replica replica(kSeed, 1024, learner.parameters(), learner.substance());
+  Replica replica(node.endpoint, kSeed, 1024, learner.parameters(), learner.substance());
   SnapshotKeeper keeper(node, "checkpoint");
 
   SyncOptions options;

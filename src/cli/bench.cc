@@ -2,11 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "bench/sim_bench.h"
+#include "bench/transport_bench.h"
+#include "bench/transport_rank.h"
 #include "cli/command.h"
 
 namespace shoal {
@@ -17,6 +20,14 @@ struct Options {
   std::int64_t repeats = 5;
   std::string json;
   bool markdown = false;
+  std::string two_hosts;
+};
+
+struct RankOptions {
+  std::string operation = "latency";
+  std::string transport = "ucx";
+  std::uint64_t size = 8;
+  std::uint64_t iterations = 1000;
 };
 
 void write_json(const std::string& path, const std::vector<BenchRow>& rows) {
@@ -26,6 +37,8 @@ void write_json(const std::string& path, const std::vector<BenchRow>& rows) {
                    {"ours", row.ours},
                    {"unit", row.unit},
                    {"target", row.target},
+                   {"peers", row.peers},
+                   {"ratio", row.ratio()},
                    {"verified", row.verified},
                    {"note", row.note}});
   std::ofstream file(path);
@@ -39,27 +52,36 @@ std::string target_of(const BenchRow& row) {
   return fmt::format("{} {:.4g}", row.higher_is_better ? ">=" : "<=", row.target);
 }
 
+// Latencies need their decimals, rates do not.
+std::string number(double value) {
+  return value < 1000 ? fmt::format("{:.2f}", value) : fmt::format("{:.0f}", value);
+}
+
+std::string peers_of(const BenchRow& row) {
+  std::string text;
+  for (const auto& [peer, value] : row.peers)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", peer, number(value));
+  return text;
+}
+
 void print_table(const std::vector<BenchRow>& rows) {
-  fmt::print("{:<34} {:>14} {:<12} {:>12}  {}\n", "case", "ours", "unit", "target", "how");
+  fmt::print("{:<34} {:>14} {:<12} {:>12}  {:<24} {}\n", "case", "ours", "unit", "target", "peers",
+             "how");
   for (const BenchRow& row : rows)
-    fmt::print("{:<34} {:>14.0f} {:<12} {:>12}  {}{}\n", row.name, row.ours, row.unit,
-               target_of(row), row.note, row.verified ? "" : "  WRONG RESULT");
+    fmt::print("{:<34} {:>14} {:<12} {:>12}  {:<24} {}{}\n", row.name, number(row.ours), row.unit,
+               target_of(row), peers_of(row), row.note, row.verified ? "" : "  WRONG RESULT");
 }
 
 void print_markdown(const std::vector<BenchRow>& rows) {
   fmt::print(
-      "| case | ours | unit | target | how | result verified |\n|---|---|---|---|---|---|\n");
+      "| case | ours | unit | target | peers | how | result verified |\n"
+      "|---|---|---|---|---|---|---|\n");
   for (const BenchRow& row : rows)
-    fmt::print("| {} | {:.0f} | {} | {} | {} | {} |\n", row.name, row.ours, row.unit,
-               target_of(row), row.note, row.verified ? "yes" : "NO");
+    fmt::print("| {} | {} | {} | {} | {} | {} | {} |\n", row.name, number(row.ours), row.unit,
+               target_of(row), peers_of(row), row.note, row.verified ? "yes" : "NO");
 }
 
-ExitCode run_sim(const Options& o) {
-  if (o.scale <= 0 || o.scale > 100)
-    throw ConfigError(fmt::format("--scale {} is not in (0, 100]; 1 is a full run", o.scale));
-  if (o.repeats < 1 || o.repeats > 1000)
-    throw ConfigError(fmt::format("--repeats {} is not in 1..1000", o.repeats));
-  const std::vector<BenchRow> rows = bench_sim(o.scale, static_cast<int>(o.repeats));
+ExitCode show(const Options& o, const std::vector<BenchRow>& rows) {
   if (o.markdown) {
     print_markdown(rows);
   } else {
@@ -68,6 +90,35 @@ ExitCode run_sim(const Options& o) {
   if (!o.json.empty()) write_json(o.json, rows);
   const bool verified = std::ranges::all_of(rows, &BenchRow::verified);
   return verified ? ExitCode::kOk : ExitCode::kCorrectness;
+}
+
+ExitCode run_sim(const Options& o) {
+  if (o.scale <= 0 || o.scale > 100)
+    throw ConfigError(fmt::format("--scale {} is not in (0, 100]; 1 is a full run", o.scale));
+  if (o.repeats < 1 || o.repeats > 1000)
+    throw ConfigError(fmt::format("--repeats {} is not in 1..1000", o.repeats));
+  return show(o, bench_sim(o.scale, static_cast<int>(o.repeats)));
+}
+
+// The program itself, and tools/two-hosts of the tree that it was built in.
+ExitCode run_transport(const Options& o) {
+  if (o.repeats < 1 || o.repeats > 1000)
+    throw ConfigError(fmt::format("--repeats {} is not in 1..1000", o.repeats));
+  TransportBenchOptions transport;
+  transport.shoal = std::filesystem::read_symlink("/proc/self/exe");
+  transport.two_hosts = o.two_hosts;
+  transport.rounds = static_cast<int>(o.repeats);
+  return show(o, bench_transport(transport));
+}
+
+ExitCode run_rank(const RankOptions& o) {
+  TransportRankOptions rank;
+  rank.operation = o.operation;
+  rank.transport = o.transport;
+  rank.size = Bytes(o.size);
+  rank.iterations = o.iterations;
+  run_transport_rank(rank);
+  return ExitCode::kOk;
 }
 
 }  // namespace
@@ -81,8 +132,28 @@ Command bench_command() {
                           {"--json", "also write the rows to this file", &o->json},
                           {"--markdown", "print the table as Markdown", &o->markdown}},
               .run = [o] { return run_sim(*o); }};
-  return {
-      .name = "bench", .summary = "measures, and verifies what it measured", .subcommands = {sim}};
+  Command transport{
+      .name = "transport",
+      .summary = "messages between two processes, beside ucx_perftest, memcpy and iperf3",
+      .options = {{"--repeats", "rounds, ours and theirs in turn; medians count", &o->repeats},
+                  {"--two-hosts", "path of tools/two-hosts, for the part over a slow link (root)",
+                   &o->two_hosts},
+                  {"--json", "also write the rows to this file", &o->json},
+                  {"--markdown", "print the table as Markdown", &o->markdown}},
+      .run = [o] { return run_transport(*o); }};
+  auto r = std::make_shared<RankOptions>();
+  Command rank{
+      .name = "transport-rank",
+      .summary = "one of the two processes that bench transport measures",
+      .options =
+          {{"--operation", "what to do", &r->operation, false, {"latency", "bandwidth", "read"}},
+           {"--transport", "over what", &r->transport, false, {"ucx", "shm"}},
+           {"--size", "bytes of a message", &r->size},
+           {"--iterations", "how many", &r->iterations}},
+      .run = [r] { return run_rank(*r); }};
+  return {.name = "bench",
+          .summary = "measures, and verifies what it measured",
+          .subcommands = {sim, transport, rank}};
 }
 
 }  // namespace shoal

@@ -47,6 +47,8 @@ struct Command {
 // The commands, each defined in the file of its name.
 Command bench_command();
 Command doctor_command();
+// `program` is what follows -- on the command line; nothing there: null.
+Command launch_command(const std::vector<std::string>* program);
 Command swarm_command();
 
 }  // namespace shoal

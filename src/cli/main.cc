@@ -1,14 +1,25 @@
 // The program `shoal`: the list of its commands, in the order of its help.
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "cli/command_line.h"
 #include "cli/crash.h"
 
 int main(int argc, char** argv) {
   shoal::exit_on_crash();
+  // What `shoal launch` runs is not ours to parse: whatever is in it reaches the program unchanged.
+  const bool launches = argc > 1 && std::string_view(argv[1]) == "launch";
+  char** const end = argv + argc;
+  char** const dashes = launches ? std::find(argv, end, std::string_view("--")) : end;
+  const std::vector<std::string> program(dashes == end ? end : dashes + 1, end);
   return static_cast<int>(shoal::run_command_line(
       {
           shoal::swarm_command(),
+          shoal::launch_command(dashes == end ? nullptr : &program),
           shoal::bench_command(),
           shoal::doctor_command(),
       },
-      argc, argv));
+      static_cast<int>(dashes - argv), argv));
 }

@@ -5,13 +5,22 @@
 //   const Received r = co_await endpoint.recv(match, room);
 //   co_await all(endpoint.send(next, tag, out), endpoint.recv(match, in));
 //
+// Windows. Nodes of one host read each other's ranges in place, where they lie in memory that came
+// from allocate(); to all others the same two calls are a transfer:
+//
+//   co_await endpoint.publish(reader, tag, range);      // done = the reader has let go of it
+//   const Reading r = co_await endpoint.read(match);    // r.data(), until r is gone
+//
 // Lifetime of ranges. A matched receive or a rendezvous send cannot be taken back from a network.
 // A cancelled operation throws Cancelled at once, but its range stays *busy*: the transport may
 // still read or write it. retire() ends a generation and awaits that its ranges are free.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
+#include <utility>
 
 #include "base/list.h"
 #include "base/types.h"
@@ -52,8 +61,8 @@ void require_size(const Received& received, Bytes expected);
 class [[nodiscard]] SendOp final : public Operation {
  public:
   using Result = void;
-  SendOp(Endpoint& endpoint, NodeId to_node, Tag t, ConstBuf p)
-      : to(to_node), tag(t), payload(p), endpoint_(&endpoint) {}
+  SendOp(Endpoint& endpoint, NodeId to_node, Tag t, ConstBuf p, bool to_be_read)
+      : to(to_node), tag(t), payload(p), published(to_be_read), endpoint_(&endpoint) {}
   SendOp(SendOp&&) = default;
   ~SendOp() override { detach(); }
   void await_resume() { rethrow(); }
@@ -61,6 +70,7 @@ class [[nodiscard]] SendOp final : public Operation {
   const NodeId to;
   const Tag tag;
   const ConstBuf payload;
+  const bool published;  // the receiver is expected to read it where it is
   // For the transport.
   void* flight = nullptr;
   void sent() { complete(); }
@@ -72,7 +82,7 @@ class [[nodiscard]] SendOp final : public Operation {
   Endpoint* endpoint_;
 };
 
-class [[nodiscard]] RecvOp final : public Operation, public ListHook<struct InMailbox> {
+class [[nodiscard]] RecvOp : public Operation, public ListHook<struct InMailbox> {
  public:
   using Result = Received;
   RecvOp(Endpoint& endpoint, Match m, MutBuf r) : match(m), room(r), endpoint_(&endpoint) {}
@@ -87,17 +97,62 @@ class [[nodiscard]] RecvOp final : public Operation, public ListHook<struct InMa
   const MutBuf room;
   // For the transport.
   void* flight = nullptr;
+  virtual class ReadOp* reading() { return nullptr; }
   void received(const Received& result) {
     result_ = result;
     complete();
   }
   void failed_with(std::exception_ptr error) { fail(std::move(error)); }
 
+ protected:
+  Received result_;
+
  private:
   void start() override;
   bool abort() override;
   Endpoint* endpoint_;
-  Received result_;
+};
+
+// A message where it lies: in its sender's memory, or in some that came with it. The sender's range
+// is busy until this is gone.
+class Reading {
+ public:
+  Reading(const Received& what, ConstBuf data, std::shared_ptr<const void> hold)
+      : what_(what), data_(data), hold_(std::move(hold)) {}
+
+  NodeId from() const { return what_.from; }
+  std::uint64_t id() const { return what_.id; }
+  Bytes size() const { return what_.size; }
+  ConstBuf data() const { return data_; }
+
+ private:
+  Received what_;
+  ConstBuf data_;
+  std::shared_ptr<const void> hold_;
+};
+
+class [[nodiscard]] ReadOp final : public RecvOp {
+ public:
+  using Result = Reading;
+  ReadOp(Endpoint& endpoint, Match m) : RecvOp(endpoint, m, MutBuf{}) {}
+  ReadOp(ReadOp&&) = default;
+  ~ReadOp() override { detach(); }
+  Reading await_resume() {
+    rethrow();
+    return {result_, data_, std::move(hold_)};
+  }
+
+  // For the transport: received() follows. `hold` keeps `data` readable, and is let go of on the
+  // thread of the node.
+  ReadOp* reading() override { return this; }
+  void in_place(ConstBuf data, std::shared_ptr<const void> hold) {
+    data_ = data;
+    hold_ = std::move(hold);
+  }
+
+ private:
+  ConstBuf data_;
+  std::shared_ptr<const void> hold_;
 };
 
 // Thread safety: none; an endpoint belongs to the thread of its node.
@@ -107,10 +162,17 @@ class Endpoint {
 
   virtual NodeId self() const = 0;
   // Throws PeerLost when the target is dead or evicted, Fenced when this node is.
-  SendOp send(NodeId to, Tag tag, ConstBuf payload) { return {*this, to, tag, payload}; }
+  SendOp send(NodeId to, Tag tag, ConstBuf payload) { return {*this, to, tag, payload, false}; }
   // Messages of one sender and tag arrive in the order sent; different tags may overtake each
   // other. A message larger than `room` is Corrupt. Self-sends work.
   RecvOp recv(Match match, MutBuf room) { return {*this, match, room}; }
+  // A send whose receiver reads in place: between nodes of one host nothing is copied. It may be
+  // received, and a message that was sent may be read, all the same.
+  SendOp publish(NodeId to, Tag tag, ConstBuf range) { return {*this, to, tag, range, true}; }
+  ReadOp read(Match match) { return {*this, match}; }
+  // Zeroed memory for ranges that are published, aligned to 64 bytes: the window of this node where
+  // it has one. It may outlive the endpoint.
+  virtual std::shared_ptr<std::byte> allocate(Bytes size);
   // From now on nothing of generations up to this one is received any more, and pending operations
   // of them are cancelled; done when every range they used is free.
   virtual Task<void> retire(GroupId group, Generation generation) = 0;

@@ -6,11 +6,11 @@
 #include <cstring>
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "base/check.h"
 #include "base/types.h"
 #include "runtime/buffer.h"
+#include "runtime/endpoint.h"
 
 namespace shoal {
 
@@ -21,23 +21,32 @@ enum class Substance : std::uint8_t { Real, Phantom };
 
 class Arena {
  public:
-  Arena(Elements n, Substance substance)
-      : size_(n), data_(substance == Substance::Real ? n.value() : 0) {}
+  // In memory that the peers of `endpoint` may read in place.
+  Arena(Endpoint& endpoint, Elements n, Substance substance) : size_(n) {
+    if (substance == Substance::Real)
+      data_ =
+          std::reinterpret_pointer_cast<float>(endpoint.allocate(Bytes(n.value() * sizeof(float))));
+  }
+  // In memory of its own.
+  Arena(Elements n, Substance substance) : size_(n) {
+    if (substance == Substance::Real)
+      data_.reset(new float[n.value()](), std::default_delete<float[]>());
+  }
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
   Elements size() const { return size_; }
-  bool phantom() const { return data_.empty() && size_.value() > 0; }
-  float* data() { return data_.empty() ? nullptr : data_.data(); }
+  bool phantom() const { return data_ == nullptr && size_.value() > 0; }
+  float* data() { return data_.get(); }
   ConstBuf bytes() const {
-    return {reinterpret_cast<const std::byte*>(data_.data()), Bytes(size_.value() * sizeof(float))};
+    return {reinterpret_cast<const std::byte*>(data_.get()), Bytes(size_.value() * sizeof(float))};
   }
   Range all();
   Range range(Elements at, Elements n);
 
  private:
   Elements size_;
-  std::vector<float> data_;
+  std::shared_ptr<float> data_;
 };
 
 struct Range {

@@ -48,6 +48,7 @@ ViewDecision decide_view(Time now, const CoordinatorState& state,
   std::string reason;
   for (const Candidate& c : state.candidates) {
     const bool was_in = state.view.has(c.member.node, c.member.incarnation);
+    const Duration patience = c.patience > Duration() ? c.patience : options.suspect_after;
     std::string why_out;
     if (c.left) {
       why_out = "left";
@@ -55,7 +56,7 @@ ViewDecision decide_view(Time now, const CoordinatorState& state,
       why_out = "connection lost";
     } else if (c.suspected_by != kNobody) {
       why_out = fmt::format("suspected by node {}: {}", c.suspected_by, c.why);
-    } else if (now - c.last_heard > options.suspect_after) {
+    } else if (now - c.last_heard > patience) {
       why_out = fmt::format("silent for {:.3f} s", seconds(now - c.last_heard));
     }
     if (!why_out.empty()) {
@@ -80,10 +81,11 @@ ViewDecision decide_view(Time now, const CoordinatorState& state,
     return {std::nullopt, fmt::format("view {} stands with {} members", state.view.generation,
                                       state.view.size())};
   if (newest.empty()) return {std::nullopt, "nobody is left to form a view"};
-  const bool forming = state.view.generation == Generation(0);
+  const bool forming = state.view.members.empty();
   if (forming && newest.size() < options.expected && now - state.started < options.form_limit)
     return {std::nullopt, fmt::format("the first view waits: {} of {} nodes are here",
                                       newest.size(), options.expected)};
+  if (reason.ends_with("; ")) reason.resize(reason.size() - 2);
   return {View{state.view.generation.next(), std::move(newest)}, std::move(reason)};
 }
 

@@ -47,6 +47,8 @@ std::uint64_t hash_of(const View& view);  // of its members and their lives
 struct Candidate {
   Member member;
   Time last_heard;  // by heartbeat
+  // Silence of this one that counts as loss, where its heartbeats are known; 0: as the options say.
+  Duration patience{};
   bool connection_lost = false;
   bool left = false;  // said goodbye
   NodeId suspected_by = kNobody;
@@ -71,7 +73,8 @@ struct ViewDecision {
 };
 
 // The coordinator's one decision, pure: who is in, as of now. Members lost or gone are dropped,
-// candidates heard of are let in; a new incarnation replaces the old one of the same node.
+// candidates heard of are let in; a new incarnation replaces the old one of the same node. A view
+// without members (none yet, or all have left) forms anew.
 ViewDecision decide_view(Time now, const CoordinatorState& state,
                          const CoordinatorOptions& options);
 

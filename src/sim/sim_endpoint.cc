@@ -50,6 +50,14 @@ void SimEndpoint::Busy::happen() {
 
 void SimEndpoint::Busy::discard() { world->busies().give_back(*this); }
 
+// ---- Held
+
+Held::~Held() {
+  if (packet == nullptr) return;
+  packet->held = nullptr;
+  reader->let_go(*packet);
+}
+
 // ---- SimEndpoint
 
 SimEndpoint::SimEndpoint(World& world, NodeId self, Incarnation incarnation)
@@ -107,6 +115,8 @@ void SimEndpoint::start_send(SendOp& op) {
   p.target_life = member != nullptr ? member->incarnation : world_->incarnation(op.to);
   p.tag = p.stream = op.tag;
   p.size = p.wire_size = op.payload.size;
+  // What is read in place goes nowhere.
+  if (op.published && world_->same_host(self_, op.to)) p.wire_size = Bytes(0);
   p.number = sent_++;
   p.queued = true;
   p.buffered = world_->completes_at_once();
@@ -163,6 +173,7 @@ void SimEndpoint::deliver(Packet& packet) { mailbox_.deliver(packet); }
 void SimEndpoint::matched(RecvOp& op, Arrival& arrival) {
   Packet& p = static_cast<Packet&>(arrival);
   world_->count_message();
+  if (ReadOp* const reading = op.reading()) return read(*reading, p);
   const Received result{p.from, p.tag.id, p.size};
   const Tag tag = p.tag;
   if (p.size > op.room.size) {
@@ -187,6 +198,32 @@ void SimEndpoint::matched(RecvOp& op, Arrival& arrival) {
   copy(content, op.room);
   answer(p, Packet::State::Acknowledging);
   finish_receive(op, result, tag);
+}
+
+void SimEndpoint::read(ReadOp& op, Packet& p) {
+  const Received result{p.from, p.tag.id, p.size};
+  const Tag tag = p.tag;
+  auto held = std::make_shared<Held>();
+  held->reader = this;
+  const bool phantom = !p.buffered && p.payload.phantom();
+  if (p.buffered) {
+    held->bytes = p.staged;
+    answer(p, Packet::State::Acknowledging);
+  } else {
+    held->bytes.assign(p.payload.bytes().begin(), p.payload.bytes().end());
+    held->packet = &p;
+    p.held = held.get();
+  }
+  const bool empty = phantom || held->bytes.empty();
+  op.in_place({empty ? nullptr : held->bytes.data(), result.size}, held);
+  finish_receive(op, result, tag);
+}
+
+void SimEndpoint::let_go(Packet& packet) {
+  if (!world_->up(self_)) return;  // A crash answers nobody.
+  if (hash_of(packet.payload.bytes()) != packet.payload_hash)
+    record(EventKind::RangeReused, packet.from, packet.tag, packet.size, packet.number);
+  answer(packet, Packet::State::Acknowledging);
 }
 
 void SimEndpoint::finish_receive(RecvOp& op, const Received& result, const Tag& tag) {
@@ -233,6 +270,7 @@ void SimEndpoint::answered(Packet& packet) {
 void SimEndpoint::free_flight(Packet& packet) {
   static_cast<ListHook<InFlights>&>(packet).unlink();
   packet.op = nullptr;
+  if (packet.held != nullptr) std::exchange(packet.held, nullptr)->packet = nullptr;
   if (packet.queued) {
     packet.called_off = true;
     world_->queue().note_called_off();

@@ -38,11 +38,21 @@ class Packet final : public Transit, public Arrival, public ListHook<struct InFl
   std::uint64_t payload_hash = 0;
   std::uint64_t number = 0;  // of the sender's messages
   std::vector<std::byte> staged;
+  struct Held* held = nullptr;  // what the receiver reads of it
 
   bool in_flight() const { return ListHook<struct InFlights>::linked(); }
 
  private:
   void arrived() override;
+};
+
+// A message that is being read. The reader has a copy, so that its sender's crash does not pull it
+// away; that the sender leaves its range alone meanwhile is checked when the reader lets go.
+struct Held {
+  ~Held();
+  SimEndpoint* reader = nullptr;
+  Packet* packet = nullptr;  // null once its sender does not wait for it any more
+  std::vector<std::byte> bytes;
 };
 
 class SimEndpoint final : public Endpoint, private Mailbox::Host {
@@ -84,6 +94,9 @@ class SimEndpoint final : public Endpoint, private Mailbox::Host {
   void matched(RecvOp& op, Arrival& arrival) override;
   void dropped(Arrival& arrival, DropReason reason) override;
 
+  friend struct Held;
+  void read(ReadOp& op, Packet& packet);
+  void let_go(Packet& packet);
   void finish_receive(RecvOp& op, const Received& result, const Tag& tag);
   void answer(Packet& packet, Packet::State state);  // sends it back to its sender
   void fail_flights(const std::exception_ptr& error, NodeId to, bool everyone);

@@ -81,6 +81,10 @@ class World {
   Seed seed() const { return options_.seed; }
   const Cluster& cluster() const { return cluster_; }
   EventQueue& queue() { return queue_; }
+  bool up(NodeId node) const { return slots_[node.value()].state == State::Up; }
+  bool same_host(NodeId a, NodeId b) const {
+    return cluster_.nodes[a.value()].host == cluster_.nodes[b.value()].host;
+  }
   Network& network() { return network_; }
   Coordinator& coordinator() { return coordinator_; }
   SimDisk& disk() { return disk_; }

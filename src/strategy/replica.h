@@ -23,11 +23,11 @@ struct Progress {
 };
 
 struct Replica {
-  Replica(Seed seed, std::uint64_t samples, Elements n, Substance substance)
-      : w(n, substance),
-        g0(n, substance),
-        g1(n, substance),
-        scratch(n, substance),
+  Replica(Endpoint& endpoint, Seed seed, std::uint64_t samples, Elements n, Substance substance)
+      : w(endpoint, n, substance),
+        g0(endpoint, n, substance),
+        g1(endpoint, n, substance),
+        scratch(endpoint, n, substance),
         ledger(seed, samples) {}
 
   Arena w;        // parameters

@@ -237,7 +237,7 @@ void InprocEndpoint::fail_everything() {
   }
   mailbox_.fail_all(fenced_);
   for (SendOp* op : std::exchange(parked_, {})) op->failed_with(fenced_);
-  if (fenced_hook_) fenced_hook_(fenced_why_);
+  tell_fenced(fenced_why_);
 }
 
 void InprocEndpoint::die(const std::string& why, std::function<void()> quiet) {

@@ -22,6 +22,7 @@
 #include "runtime/live/loop.h"
 #include "runtime/mailbox.h"
 #include "transport/inproc_net.h"
+#include "transport/live_endpoint.h"
 
 namespace shoal {
 
@@ -34,7 +35,7 @@ inline constexpr Bytes kInprocSlice{256 * 1024};
 // 2. An operation that waits is in the mailbox, in flights_, in transfers_ or in parked_; or the
 //    node is dead, and it waits to be cancelled.
 // 3. Once the endpoint is not Open, flights_ only shrinks.
-class InprocEndpoint final : public Endpoint, public StallSource, private Mailbox::Host {
+class InprocEndpoint final : public LiveEndpoint, private Mailbox::Host {
  public:
   // Reachable from here on. The loop must outlive every endpoint of the net.
   InprocEndpoint(InprocNet& net, LiveLoop& loop, Env& env, NodeId self, Incarnation incarnation);
@@ -44,18 +45,10 @@ class InprocEndpoint final : public Endpoint, public StallSource, private Mailbo
   NodeId self() const override { return port_->node; }
   Task<void> retire(GroupId group, Generation generation) override;
 
-  // For the world, on the loop's thread.
-  void adopt(const ViewPtr& view);
-  void lose(NodeId peer, Incarnation life, const std::string& why);
-  // This life was evicted: all operations fail with Fenced, as soon as no peer reads from our
-  // ranges any more, because the program frees them when it hears of it.
-  void fence(const std::string& why);
-  void on_fenced(std::function<void(const std::string& why)> hook) {
-    fenced_hook_ = std::move(hook);
-  }
-  // This life is over. Operations neither complete nor fail from now on, the peers are told, and
-  // `quiet` is called as soon as no peer reads from our ranges any more: then cancel the program.
-  void die(const std::string& why, std::function<void()> quiet);
+  void adopt(const ViewPtr& view) override;
+  void lose(NodeId peer, Incarnation life, const std::string& why) override;
+  void fence(const std::string& why) override;
+  void die(const std::string& why, std::function<void()> quiet) override;
 
   // For the net, on the loop's thread.
   void arrived(const InprocParcelPtr& parcel);
@@ -89,6 +82,7 @@ class InprocEndpoint final : public Endpoint, public StallSource, private Mailbo
   InprocParcelPtr pack(const SendOp& op, Outgoing& out);
   Header open(const InprocParcel& parcel);  // throws Corrupt
   void break_link(const InprocParcelPtr& parcel, const std::string& why);
+  void read_in_place(ReadOp& op, InprocParcel& parcel);
   void copy_slice(InprocParcel& parcel);
   void end_transfer(InprocParcel& parcel, InprocOutcome outcome, const std::string& why);
   void broken_off(RecvOp& op, const std::exception_ptr& error);
@@ -112,7 +106,6 @@ class InprocEndpoint final : public Endpoint, public StallSource, private Mailbo
   State state_ = State::Open;
   std::exception_ptr fenced_;
   std::string fenced_why_;
-  std::function<void(const std::string&)> fenced_hook_;
   std::function<void()> quiet_;
   std::map<NodeId, Outgoing> outgoing_;
   std::map<NodeId, Incoming> incoming_;

@@ -88,6 +88,7 @@ bool InprocEndpoint::claim(Arrival& arrival) { return static_cast<InprocParcel&>
 
 void InprocEndpoint::matched(RecvOp& op, Arrival& arrival) {
   InprocParcel& parcel = static_cast<InprocParcel&>(arrival);
+  if (ReadOp* const reading = op.reading()) return read_in_place(*reading, parcel);
   if (parcel.size > op.room.size) {
     const std::string what =
         fmt::format("message from node {}: {} bytes do not fit the {} expected", parcel.from,
@@ -99,6 +100,17 @@ void InprocEndpoint::matched(RecvOp& op, Arrival& arrival) {
   op.flight = &parcel;
   transfers_.push_back(parcel);
   copy_slice(parcel);
+}
+
+// The sender's range is claimed until the reader lets go of it.
+void InprocEndpoint::read_in_place(ReadOp& op, InprocParcel& parcel) {
+  const Received result{parcel.from, parcel.tag.id, parcel.size};
+  const auto let_go_of = [this](InprocParcel* p) { let_go(*p, InprocOutcome::Delivered, {}); };
+  const std::shared_ptr<const InprocParcel> hold(&parcel, let_go_of);
+  op.in_place(parcel.payload(), hold);
+  ++progress_;
+  record(EventKind::RecvDone, result.from, parcel.tag, parcel.size, 0);
+  op.received(result);
 }
 
 void InprocEndpoint::copy_slice(InprocParcel& parcel) {

@@ -44,12 +44,12 @@ struct InprocWorld::Life {
                       .seed = world.options_.seed,
                       .compute = on.compute ? &*on.compute : nullptr,
                       .recorder = &on.recorder}),
-        endpoint(world.net_, on.loop, env, id.first, id.second),
+        endpoint(world.make_endpoint(on.loop, env, id)),
         membership(*world.coordinator_, id.first, id.second),
         files(world.files_(env, id.first)),
-        node{id.first, id.second, env, endpoint, membership, *files},
+        node{id.first, id.second, env, *endpoint, membership, *files},
         tasks(on.loop.context()) {
-    endpoint.on_fenced([this](const std::string& why) { membership.fenced(why); });
+    endpoint->on_fenced([this](const std::string& why) { membership.fenced(why); });
   }
   void record(EventKind kind) {
     Event event;
@@ -63,14 +63,14 @@ struct InprocWorld::Life {
     event.a = view->size();
     event.b = hash_of(*view);
     env.record(event);
-    endpoint.adopt(view);
+    endpoint->adopt(view);
     membership.view_arrived(view);
   }
 
   LifeId id;
   Host* host;
   LiveEnv env;
-  InprocEndpoint endpoint;
+  std::unique_ptr<LiveEndpoint> endpoint;
   InprocMembership membership;
   std::unique_ptr<Files> files;
   Node node;
@@ -101,6 +101,11 @@ InprocWorld::InprocWorld(InprocOptions options, MakeFiles files)
 }
 
 InprocWorld::~InprocWorld() = default;
+
+std::unique_ptr<LiveEndpoint> InprocWorld::make_endpoint(LiveLoop& loop, Env& env, LifeId id) {
+  if (options_.endpoint) return options_.endpoint(loop, env, id.first, id.second);
+  return std::make_unique<InprocEndpoint>(net_, loop, env, id.first, id.second);
+}
 
 Recorder& InprocWorld::recorder(std::size_t loop) { return hosts_.at(loop)->recorder; }
 
@@ -165,7 +170,7 @@ void InprocWorld::begin(LifeId id) {
   listener.fenced = [this, &h, id](std::string why) {
     h.loop.inject([this, id, why = std::move(why)] {
       Life* const l = find(id);
-      if (l != nullptr && !l->killed && !l->ended) l->endpoint.fence(why);
+      if (l != nullptr && !l->killed && !l->ended) l->endpoint->fence(why);
     });
   };
   coordinator_->enter(member, std::move(listener));
@@ -195,7 +200,7 @@ void InprocWorld::end(Life& life, NodeEnd::How how, std::exception_ptr error) {
   std::string why = "its program has ended";
   if (how == NodeEnd::How::Fenced) why = "it was evicted";
   if (how == NodeEnd::How::Failed) why = "its program has failed";
-  life.endpoint.die(why, [this, id = life.id, how, error = std::move(error)]() mutable {
+  life.endpoint->die(why, [this, id = life.id, how, error = std::move(error)]() mutable {
     bury(id, how, std::exchange(error, nullptr));
   });
   if (how == NodeEnd::How::Returned) {
@@ -210,7 +215,7 @@ void InprocWorld::kill_here(LifeId id, const std::string& why) {
   if (life == nullptr || life->killed || life->ended) return;
   life->killed = true;
   life->record(EventKind::NodeCrashed);
-  life->endpoint.die(why, [life] { life->tasks.cancel(); });
+  life->endpoint->die(why, [life] { life->tasks.cancel(); });
   coordinator_->connection_lost(id.first, id.second, why);
 }
 
@@ -323,7 +328,7 @@ std::string InprocWorld::describe(Host& host) {
   for (const auto& [id, life] : host.lives) {
     text += fmt::format("node {}.{}{}, {}\n", id.first, id.second, life->killed ? " killed" : "",
                         shoal::describe(life->membership.now()));
-    for (const std::string& line : life->endpoint.waiting()) text += "  " + line + '\n';
+    for (const std::string& line : life->endpoint->waiting()) text += "  " + line + '\n';
   }
   return text + host.recorder.dump(kDumpEvents);
 }

@@ -26,6 +26,7 @@
 #include "runtime/view.h"
 #include "transport/inproc_coordinator.h"
 #include "transport/inproc_net.h"
+#include "transport/live_endpoint.h"
 
 namespace shoal {
 
@@ -38,6 +39,9 @@ struct InprocOptions {
   Duration stall_after = std::chrono::seconds(5);
   CoordinatorOptions coordinator{};  // expected is set to `nodes`
   std::function<Role(NodeId)> role = [](NodeId) { return Role::Worker; };
+  // What carries the messages of one life of a node, made on the thread of its loop. Empty: an
+  // InprocEndpoint.
+  std::function<std::unique_ptr<LiveEndpoint>(LiveLoop&, Env&, NodeId, Incarnation)> endpoint = {};
   // Dumps the flight recorder to stderr: SIGUSR1, say. The signal stays blocked in the calling
   // thread. 0: none.
   int dump_signal = 0;
@@ -90,6 +94,7 @@ class InprocWorld {
   };
 
   Host& host(NodeId node) { return *hosts_[node.value() % hosts_.size()]; }
+  std::unique_ptr<LiveEndpoint> make_endpoint(LiveLoop& loop, Env& env, LifeId id);
   void start(NodeId node);  // REQUIRES: mutex_ is held
   // By the thread of the node's loop.
   void begin(LifeId id);

@@ -2,47 +2,26 @@
 
 #include <chrono>
 #include <cstdint>
-#include <exception>
 #include <utility>
 
+#include "conformance/live_world.h"
 #include "sim/world.h"
-#include "support/no_files.h"
-#include "transport/inproc_world.h"
 
 namespace shoal {
 namespace {
 
 using namespace std::chrono_literals;
 
-void report(NodeId node, Incarnation incarnation, const std::string& what) {
-  ADD_FAILURE() << "node " << node.value() << "." << incarnation.value() << ": " << what;
-}
-
-// Nodes of this process on threads; `loops` of 0 means one for each node.
 template <std::size_t loops>
-class InprocUnderTest final : public WorldUnderTest {
+class InprocUnderTest final : public LiveUnderTest {
  public:
-  void run(std::size_t nodes, NodeProgram program) override {
-    InprocOptions options;
-    options.nodes = nodes;
-    options.loops = loops == 0 ? nodes : loops;
-    options.limit = 30s;
-    InprocWorld world(options, [](Env&, NodeId) { return std::make_unique<NoFiles>(); });
-    world_ = &world;
-    for (const NodeEnd& end : world.run(std::move(program))) {
-      if (!end.error) continue;
-      try {
-        std::rethrow_exception(end.error);
-      } catch (const std::exception& error) {
-        report(end.node, end.incarnation, error.what());
-      }
-    }
-    world_ = nullptr;
-  }
-  void kill(NodeId node) override { world_->kill(node); }
+  InprocUnderTest() : LiveUnderTest(loops) {}
 
  private:
-  InprocWorld* world_ = nullptr;
+  bool in_process() const override { return true; }
+  std::unique_ptr<LiveEndpoint> make_endpoint(LiveLoop&, Env&, NodeId, Incarnation) override {
+    return nullptr;
+  }
 };
 
 // In simulation a send completes at once, or only when it is matched, or by the seed.
@@ -71,12 +50,6 @@ class SimUnderTest final : public WorldUnderTest {
   std::uint64_t seed_ = 0;
   World* world_ = nullptr;
 };
-
-template <class W>
-WorldKind kind(std::string name) {
-  return {std::move(name),
-          []() -> std::unique_ptr<WorldUnderTest> { return std::make_unique<W>(); }};
-}
 
 }  // namespace
 

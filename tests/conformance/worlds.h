@@ -1,5 +1,6 @@
 // The worlds that the conformance suite runs in. To add one, derive from WorldUnderTest in
-// worlds.cc and name it in worlds(). Nothing else of the suite knows which world it is in.
+// worlds.cc (one process) or wire_worlds.cc (between processes) and name it in worlds() there.
+// Nothing else of the suite knows which world it is in.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,6 +9,7 @@
 #include <memory>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/types.h"
@@ -30,6 +32,12 @@ struct WorldKind {
 };
 inline void PrintTo(const WorldKind& kind, std::ostream* out) { *out << kind.name; }
 std::vector<WorldKind> worlds();
+
+template <class W>
+WorldKind kind(std::string name) {
+  return {std::move(name),
+          []() -> std::unique_ptr<WorldUnderTest> { return std::make_unique<W>(); }};
+}
 
 // The fixture of every file of the suite.
 class InWorld : public testing::TestWithParam<WorldKind> {

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <csignal>
 #include <latch>
@@ -165,6 +167,33 @@ TEST(LiveLoop, AWatchedDescriptorCallsUntilItIsUnwatched) {
   close(event);
 }
 
+TEST(LiveLoop, ADescriptorIsWatchedForWhatWasAskedAndTheInterestCanChange) {
+  LiveLoop loop;
+  std::array<int, 2> pair{};
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair.data()), 0);
+  std::vector<Readiness> seen;
+  loop.watch(pair[0], {.writable = true}, [&](Readiness ready) {
+    seen.push_back(ready);
+    if (seen.size() == 1) {  // It stays writable, which nobody asks for any more.
+      loop.rewatch(pair[0], {.readable = true});
+      return loop.inject([&] { EXPECT_EQ(write(pair[1], "x", 1), 1); });
+    }
+    if (seen.size() == 2) {
+      char byte = 0;
+      EXPECT_EQ(read(pair[0], &byte, 1), 1);
+      return loop.inject([&] { close(pair[1]); });
+    }
+    loop.unwatch(pair[0]);
+    loop.stop();
+  });
+  loop.run();
+  ASSERT_EQ(seen.size(), 3U);
+  EXPECT_EQ(seen[0], (Readiness{.writable = true}));
+  EXPECT_EQ(seen[1], (Readiness{.readable = true}));
+  EXPECT_EQ(seen[2], (Readiness{.readable = true, .writable = true})) << "a hang-up is both";
+  close(pair[0]);
+}
+
 TEST(LiveLoop, ASignalIsTakenByTheLoop) {
   sigset_t before;
   ASSERT_EQ(pthread_sigmask(SIG_SETMASK, nullptr, &before), 0);
@@ -202,7 +231,7 @@ class CountingPoller final : public Poller {
 TEST(LiveLoop, APollerIsArmedBeforeEachSleepAndPolledAgainWhenThatFails) {
   LiveLoop loop;
   CountingPoller poller(loop);
-  loop.poll_with(&poller, 0ns);
+  loop.add_poller(poller, 0ns);
   loop.at(loop.now() + 2ms, [&] { loop.stop(); });
   loop.run();
   EXPECT_GE(poller.arms, 3);
@@ -215,7 +244,7 @@ TEST(LiveLoop, AfterTrafficThePollerSpinsInsteadOfSleeping) {
   CountingPoller poller(loop);
   poller.arms = 2;
   poller.polls = 2;  // The next poll has traffic.
-  loop.poll_with(&poller, 1h);
+  loop.add_poller(poller, 1h);
   loop.run();
   EXPECT_EQ(poller.polls, 10);
   EXPECT_EQ(loop.sleeps(), 0U);

@@ -204,6 +204,20 @@ shoalw test --clang
 expect_has "$(calls)" "install --no-install-recommends clang"
 expect_has "$(calls)" "ctest --preset clang --parallel"
 
+begin test_and_bench_install_what_only_they_need
+uninstall 'iperf3|openmpi-bin'
+shoalw build
+expect_equal "$(calls | grep -c '^apt-get')" 0
+shoalw test
+expect_equal "$rc" 0
+expect_has "$(calls)" "install --no-install-recommends openmpi-bin iperf3"
+uninstall 'iperf3'
+shoalw doctor
+expect_equal "$(calls | grep -c '^apt-get .* install')" 1
+shoalw bench sim
+expect_equal "$out" $'shoal:\n[bench][sim]'
+expect_equal "$(calls | grep -c '^apt-get .* install')" 2
+
 begin failing_test_fails_and_is_shown
 fake ctest <<'END'
 case " $* " in *" --show-only "*) exit 0 ;; esac
@@ -236,6 +250,22 @@ END
 shoalw test
 expect_equal "$rc" 1
 expect_has "$out" "1 tests did not run"
+
+# Two hosts on one machine need root; as root, skipping them is a failure like any other.
+begin tests_between_two_hosts_may_be_skipped_without_root
+fake ctest <<'END'
+case " $* " in *" --show-only "*) exit 0 ;; esac
+echo " 1/2 Test  #1: two_hosts ......***Skipped   0.01 sec"
+echo " 2/2 Test  #2: wire.two_hosts ......***Skipped   0.01 sec"
+echo "100% tests passed, 0 tests failed out of 2"
+END
+shoalw test
+expect_equal "$rc" 1
+expect_has "$out" "2 tests did not run"
+fake id <<<'echo 1000'
+shoalw test
+expect_equal "$rc" 0
+expect_has "$out" "2 tests were skipped, because two hosts on one machine need root"
 
 # The first build stops inside cmake until it is told to go on; that happens when the second has said that it waits.
 # Without the lock the second says nothing and ends, which ends the reading of its pipe, and its calls come first.

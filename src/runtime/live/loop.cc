@@ -28,17 +28,25 @@ namespace {
 constexpr int kResumptionsPerTurn = 512;
 // A busy loop looks at its descriptors every so many turns; a sleeping one at once.
 constexpr std::uint64_t kTurnsPerLook = 64;
+// Looks for stalls in the time after which one is reported.
+constexpr int kLooksPerStall = 5;
 
 int checked(int result, const char* call) {
   SHOAL_CHECK(result >= 0, "{}: {}", call, std::strerror(errno));
   return result;
 }
 
-void add_to_epoll(int epoll, int descriptor) {
+void tell_epoll(int epoll, int operation, int descriptor, Readiness interest) {
   epoll_event event{};
-  event.events = EPOLLIN;
+  event.events = (interest.readable ? EPOLLIN : 0U) | (interest.writable ? EPOLLOUT : 0U);
   event.data.fd = descriptor;
-  checked(epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event), "epoll_ctl");
+  checked(epoll_ctl(epoll, operation, descriptor, &event), "epoll_ctl");
+}
+
+Readiness readiness_of(std::uint32_t events) {
+  const bool broken = (events & (EPOLLERR | EPOLLHUP)) != 0;
+  return {.readable = broken || (events & EPOLLIN) != 0,
+          .writable = broken || (events & EPOLLOUT) != 0};
 }
 
 void drain(int descriptor) {
@@ -57,8 +65,8 @@ LiveLoop::LiveLoop(LoopOptions options) : options_(options), stall_hook_(print_s
   epoll_ = checked(epoll_create1(EPOLL_CLOEXEC), "epoll_create1");
   event_ = checked(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd");
   alarm_ = checked(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK), "timerfd_create");
-  add_to_epoll(epoll_, event_);
-  add_to_epoll(epoll_, alarm_);
+  tell_epoll(epoll_, EPOLL_CTL_ADD, event_, {.readable = true});
+  tell_epoll(epoll_, EPOLL_CTL_ADD, alarm_, {.readable = true});
 }
 
 LiveLoop::~LiveLoop() {
@@ -108,9 +116,7 @@ void LiveLoop::turn() {
   fire_timers();
   for (int i = 0; i < kResumptionsPerTurn && executor_.run_one();) ++i;
   if (stopping_) return;
-  const bool polled = poller_ != nullptr && poller_->poll();
-  if (polled) spin_until_ = now() + spin_;
-  if (polled || has_work() || spin()) return;
+  if (poll() || has_work() || spin()) return;
   sleep();
 }
 
@@ -167,11 +173,29 @@ bool LiveLoop::has_work() {
   return !injected_.empty();
 }
 
-bool LiveLoop::spin() { return poller_ != nullptr && now() < spin_until_; }
+bool LiveLoop::poll() {
+  bool any = false;
+  // By index: what a poller brings in may add another, or remove one.
+  for (std::size_t i = 0; i < pollers_.size(); ++i) {
+    const Polled polled = pollers_[i];
+    if (polled.poller == nullptr || !polled.poller->poll()) continue;
+    any = true;
+    if (polled.spin > Duration::zero()) spin_until_ = std::max(spin_until_, now() + polled.spin);
+  }
+  std::erase_if(pollers_, [](const Polled& p) { return p.poller == nullptr; });
+  return any;
+}
+
+bool LiveLoop::arm() {
+  return std::ranges::all_of(
+      pollers_, [](const Polled& p) { return p.poller == nullptr || p.poller->arm(); });
+}
+
+bool LiveLoop::spin() { return !pollers_.empty() && now() < spin_until_; }
 
 void LiveLoop::sleep() {
   arm_stall_check();
-  if (poller_ != nullptr && !poller_->arm()) return;
+  if (!arm()) return;
   if (!timers_.empty() && timers_.begin()->first.at <= now()) return;
   set_alarm();
   {
@@ -206,24 +230,35 @@ void LiveLoop::wait(int timeout_ms) {
   if (n < 0 && errno == EINTR) return;
   checked(n, "epoll_wait");
   for (int i = 0; i < n; ++i) {
-    const int descriptor = events[static_cast<std::size_t>(i)].data.fd;
+    const epoll_event& event = events[static_cast<std::size_t>(i)];
+    const int descriptor = event.data.fd;
     if (descriptor == event_) {
       drain(event_);
     } else if (descriptor == alarm_) {
       drain(alarm_);
       alarm_at_ = Time::max();  // It has gone off and is disarmed.
     } else if (const auto it = watched_.find(descriptor); it != watched_.end()) {
-      const std::shared_ptr<Function> readable = it->second;  // It may unwatch itself.
-      (*readable)();
+      const std::shared_ptr<ReadyFunction> ready = it->second;  // It may unwatch itself.
+      (*ready)(readiness_of(event.events));
     }
   }
 }
 
 void LiveLoop::watch(int descriptor, Function readable) {
+  watch(descriptor, {.readable = true},
+        [readable = std::move(readable)](Readiness /*ready*/) { readable(); });
+}
+
+void LiveLoop::watch(int descriptor, Readiness interest, ReadyFunction ready) {
   const bool inserted =
-      watched_.emplace(descriptor, std::make_shared<Function>(std::move(readable))).second;
+      watched_.emplace(descriptor, std::make_shared<ReadyFunction>(std::move(ready))).second;
   SHOAL_CHECK(inserted, "descriptor {} is watched twice", descriptor);
-  add_to_epoll(epoll_, descriptor);
+  tell_epoll(epoll_, EPOLL_CTL_ADD, descriptor, interest);
+}
+
+void LiveLoop::rewatch(int descriptor, Readiness interest) {
+  SHOAL_CHECK(watched_.contains(descriptor), "descriptor {} is not watched", descriptor);
+  tell_epoll(epoll_, EPOLL_CTL_MOD, descriptor, interest);
 }
 
 void LiveLoop::unwatch(int descriptor) {
@@ -244,9 +279,11 @@ void LiveLoop::watch_signal(int signal, Function received) {
   });
 }
 
-void LiveLoop::poll_with(Poller* poller, Duration spin) {
-  poller_ = poller;
-  spin_ = spin;
+void LiveLoop::add_poller(Poller& poller, Duration spin) { pollers_.push_back({&poller, spin}); }
+
+void LiveLoop::remove_poller(Poller& poller) {
+  for (Polled& p : pollers_)
+    if (p.poller == &poller) p.poller = nullptr;
 }
 
 void LiveLoop::add_stall_source(StallSource& source) {
@@ -262,18 +299,20 @@ void LiveLoop::arm_stall_check() {
   for (const Watched& w : stall_sources_) {
     const bool news = !w.reported || w.source->progress() != w.progress;
     if (!news || !w.source->pending()) continue;
-    stall_check_ = at(now() + options_.stall_after, [this] { check_stalls(); });
+    stall_check_ = at(now() + options_.stall_after / kLooksPerStall, [this] { check_stalls(); });
     return;
   }
 }
 
 void LiveLoop::check_stalls() {
   stall_check_ = nullptr;
+  // A stall is seen up to one look late, and is reported no later than stall_after.
+  const Duration reported_after = options_.stall_after - options_.stall_after / kLooksPerStall;
   std::vector<std::string> waiting;
   for (Watched& w : stall_sources_) {
     if (w.source->progress() != w.progress) {
       w = {w.source, w.source->progress(), now(), false};
-    } else if (w.source->pending() && !w.reported && now() - w.since >= options_.stall_after) {
+    } else if (w.source->pending() && !w.reported && now() - w.since >= reported_after) {
       w.reported = true;
       for (const std::string& line : w.source->waiting())
         waiting.push_back(fmt::format("for {:.1f} s: {}", seconds(now() - w.since), line));

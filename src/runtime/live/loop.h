@@ -40,6 +40,14 @@ class StallSource {
   virtual std::vector<std::string> waiting() = 0;  // a line for each: who, for whom, for what
 };
 
+// What a descriptor is watched for, and what it was found ready for. An error or a hang-up is ready
+// for both: the call that is then made says what is wrong.
+struct Readiness {
+  bool readable = false;
+  bool writable = false;
+  bool operator==(const Readiness&) const = default;
+};
+
 struct LoopOptions {
   // Where Time begins. The loops of one job share it.
   std::chrono::steady_clock::time_point origin = std::chrono::steady_clock::now();
@@ -57,6 +65,7 @@ struct LoopOptions {
 class LiveLoop {
  public:
   using Function = std::function<void()>;
+  using ReadyFunction = std::function<void(Readiness)>;
   struct TimerKey {
     Time at;
     std::uint64_t sequence = 0;  // timers of one instant fire in the order they were set
@@ -82,13 +91,16 @@ class LiveLoop {
   Timer at(Time time, Function function);
   void cancel(Timer timer);
   void watch(int descriptor, Function readable);
-  void unwatch(int descriptor);
+  void watch(int descriptor, Readiness interest, ReadyFunction ready);
+  void rewatch(int descriptor, Readiness interest);  // changes the interest, keeps the function
+  void unwatch(int descriptor);                      // REQUIRES: it is still open
   // Blocks the signal in the calling thread and takes it here instead. Threads started later
   // inherit the mask; those started before must not exist, or they would get the signal.
   void watch_signal(int signal, Function received);
   // Polls in every turn, and for `spin` before each sleep: a wake-up costs more than dense traffic
   // takes to bring the next message. REQUIRES: the poller's descriptor is watched.
-  void poll_with(Poller* poller, Duration spin);
+  void add_poller(Poller& poller, Duration spin);
+  void remove_poller(Poller& poller);
   void add_stall_source(StallSource& source);
   void remove_stall_source(StallSource& source);
   void on_stall(StallHook hook) { stall_hook_ = std::move(hook); }
@@ -114,6 +126,8 @@ class LiveLoop {
   void run_deferred();
   void fire_timers();
   bool has_work();
+  bool poll();
+  bool arm();
   bool spin();
   void sleep();
   void set_alarm();
@@ -134,10 +148,13 @@ class LiveLoop {
   std::map<TimerKey, Function> timers_;
   std::uint64_t timer_sequence_ = 0;
   Time alarm_at_ = Time::max();  // what the timer descriptor is set to
-  std::map<int, std::shared_ptr<Function>> watched_;
+  std::map<int, std::shared_ptr<ReadyFunction>> watched_;
   std::vector<int> signals_;  // signal descriptors, closed with the loop
-  Poller* poller_ = nullptr;
-  Duration spin_{};
+  struct Polled {
+    Poller* poller;  // null once it was removed, until the end of the turn
+    Duration spin;
+  };
+  std::vector<Polled> pollers_;
   Time spin_until_{};
   std::vector<Watched> stall_sources_;
   Timer stall_check_ = nullptr;

@@ -1,0 +1,210 @@
+#include "bench/transport_bench.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <regex>
+
+#include "base/error.h"
+
+namespace shoal {
+namespace {
+
+struct Finished {
+  int status = 0;
+  std::string output;
+};
+
+Finished run(const std::string& command) {
+  Finished result;
+  FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) throw Error("cannot start a shell");
+  std::array<char, 4096> buffer;
+  while (std::fgets(buffer.data(), buffer.size(), pipe) != nullptr) result.output += buffer.data();
+  result.status = pclose(pipe);
+  return result;
+}
+
+double number_in(const Finished& finished, const std::regex& pattern, const std::string& command) {
+  std::smatch match;
+  if (finished.status != 0 || !std::regex_search(finished.output, match, pattern))
+    throw Error(fmt::format("`{}` ended with status {} and no result:\n{}", command,
+                            finished.status, finished.output.substr(0, 2000)));
+  return std::stod(match[1]);
+}
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+using Measure = std::function<double()>;
+
+// Ours and theirs in turn, so that what else the machine does strikes both.
+void interleave(BenchRow& row, int rounds, const Measure& ours, const std::string& peer,
+                const Measure& theirs) {
+  std::vector<double> a;
+  std::vector<double> b;
+  for (int round = 0; round < rounds; ++round) {
+    a.push_back(ours());
+    b.push_back(theirs());
+  }
+  row.ours = median(a);
+  row.peers[peer] = median(b);
+  row.verified = true;  // a rank that receives anything else fails
+}
+
+double between_ranks(const TransportBenchOptions& o, const std::string& what) {
+  const std::string command =
+      fmt::format("{0} launch -n 2 --no-tag -- {0} bench transport-rank {1}", o.shoal, what);
+  return number_in(run(command), std::regex("result ([0-9.e+-]+)"), command);
+}
+
+// The environment is that of our own carrier: TCP over loopback, the same segments.
+double ucx_perftest(const std::string& test, std::uint64_t bytes, std::uint64_t iterations,
+                    const std::regex& pattern) {
+  const std::string common = fmt::format(
+      "env UCX_TLS=tcp UCX_NET_DEVICES=lo UCX_TCP_TX_SEG_SIZE=512K UCX_TCP_RX_SEG_SIZE=512K "
+      "UCX_LOG_LEVEL=error ucx_perftest -e -p 13999 -t {} -s {} -n {} -w {}",
+      test, bytes, iterations, iterations / 10 + 1);
+  const std::string command =
+      fmt::format("({0} > /dev/null 2>&1 & sleep 0.5; {0} 127.0.0.1; wait)", common);
+  return number_in(run(command), pattern, command);
+}
+
+double copy_in_memory(std::size_t bytes) {
+  std::vector<std::byte> from(bytes, std::byte{1});
+  std::vector<std::byte> to(bytes, std::byte{2});
+  constexpr int kTimes = 5;
+  const auto begun = std::chrono::steady_clock::now();
+  for (int i = 0; i < kTimes; ++i) {
+    from[0] = static_cast<std::byte>(i);
+    std::memcpy(to.data(), from.data(), bytes);
+    if (to[0] != from[0]) throw Error("a copy went wrong");
+  }
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
+  return static_cast<double>(bytes) * kTimes / took.count();
+}
+
+BenchRow ucx_latency(const TransportBenchOptions& o) {
+  BenchRow row{.name = "ucx, 8 bytes, one way",
+               .unit = "us",
+               .higher_is_better = false,
+               .note = "polling; ucx_perftest -e, ucp_am_lat"};
+  // "Final:  100000  5.1  5.2  5.2 ...": iterations, then percentile, average, overall.
+  const std::regex pattern(R"(Final:\s+\d+\s+[0-9.]+\s+[0-9.]+\s+([0-9.]+))");
+  interleave(
+      row, o.rounds,
+      [&] {
+        return between_ranks(o, "--operation latency --transport ucx --size 8 --iterations 20000");
+      },
+      "ucx_perftest", [&] { return ucx_perftest("ucp_am_lat", 8, 20000, pattern); });
+  row.target = 1.5 * row.peers["ucx_perftest"];
+  return row;
+}
+
+BenchRow ucx_bandwidth(const TransportBenchOptions& o) {
+  BenchRow row{
+      .name = "ucx, 4 MiB", .unit = "MB/s", .note = "loopback; ucx_perftest -e, ucp_am_bw"};
+  // Then bandwidth: average, overall (in MiB/s).
+  const std::regex pattern(R"(Final:\s+\d+\s+[0-9.]+\s+[0-9.]+\s+[0-9.]+\s+[0-9.]+\s+([0-9.]+))");
+  interleave(
+      row, o.rounds,
+      [&] {
+        return between_ranks(
+                   o, "--operation bandwidth --transport ucx --size 4194304 --iterations 400") /
+               1e6;
+      },
+      "ucx_perftest", [&] { return ucx_perftest("ucp_am_bw", 4194304, 400, pattern) * 1.048576; });
+  row.target = 0.9 * row.peers["ucx_perftest"];
+  return row;
+}
+
+BenchRow window_read(const TransportBenchOptions& o) {
+  BenchRow row{.name = "window, 64 MiB read",
+               .unit = "MB/s",
+               .note = "copied out of the peer's memory; memcpy within a process"};
+  interleave(
+      row, o.rounds,
+      [&] {
+        return between_ranks(o,
+                             "--operation read --transport shm --size 67108864 --iterations 10") /
+               1e6;
+      },
+      "memcpy", [] { return copy_in_memory(std::size_t{64} << 20U) / 1e6; });
+  row.target = 0.9 * row.peers["memcpy"];
+  return row;
+}
+
+BenchRow shm_latency(const TransportBenchOptions& o) {
+  BenchRow row{
+      .name = "shm, 8 bytes, one way", .unit = "us", .higher_is_better = false, .note = "polling"};
+  std::vector<double> values;
+  for (int round = 0; round < o.rounds; ++round)
+    values.push_back(
+        between_ranks(o, "--operation latency --transport shm --size 8 --iterations 20000"));
+  row.ours = median(values);
+  row.verified = true;
+  return row;
+}
+
+// Goodput over the shaped link, as counted on it: bytes that crossed / payload must be near 1.
+std::optional<BenchRow> two_hosts(const TransportBenchOptions& o) {
+  if (o.two_hosts.empty()) return std::nullopt;
+  BenchRow row{.name = "two hosts, 1 Gbit/s", .unit = "MB/s", .note = "4 MiB messages; iperf3"};
+  const std::string json =
+      (std::filesystem::temp_directory_path() / fmt::format("shoal-bench-{}.json", getpid()));
+  constexpr double kBytes = 100 * 4194304.0;
+  double crossed = 0;
+  const auto ours = [&] {
+    const std::string command = fmt::format(
+        "{} --json {} 1gbit -- {} bench transport-rank --operation bandwidth --transport ucx "
+        "--size 4194304 --iterations 50",
+        o.two_hosts, json, o.shoal);
+    const Finished finished = run(command);
+    if (WIFEXITED(finished.status) && WEXITSTATUS(finished.status) == 77)
+      throw ConfigError("two hosts need root and network namespaces");
+    const double rate = number_in(finished, std::regex("result ([0-9.e+-]+)"), command);
+    const std::string cat = "cat " + json;
+    crossed = number_in(run(cat), std::regex(R"re("sent_bytes": \[([0-9]+))re"), cat);
+    return rate / 1e6;
+  };
+  const auto theirs = [&] {
+    const std::string command = fmt::format(
+        "{} 1gbit -- sh -c 'if [ $RANK = 0 ]; then exec iperf3 -s -1 -B $MASTER_ADDR; else sleep "
+        "0.5;"
+        " exec iperf3 -c $MASTER_ADDR -t 4 -f m; fi'",
+        o.two_hosts);
+    return number_in(run(command), std::regex(R"(([0-9.]+) Mbits/sec\s+receiver)"), command) / 8;
+  };
+  try {
+    interleave(row, o.rounds, ours, "iperf3", theirs);
+  } catch (const ConfigError&) {
+    return std::nullopt;
+  }
+  std::filesystem::remove(json);
+  row.target = 0.95 * row.peers["iperf3"];
+  // All of it crossed the link, and nothing twice.
+  row.verified = crossed >= kBytes && crossed < 1.1 * kBytes;
+  row.note += fmt::format("; {:.3f} bytes on the link for each of the payload", crossed / kBytes);
+  return row;
+}
+
+}  // namespace
+
+std::vector<BenchRow> bench_transport(const TransportBenchOptions& options) {
+  std::vector<BenchRow> rows = {ucx_latency(options), ucx_bandwidth(options), shm_latency(options),
+                                window_read(options)};
+  if (const auto row = two_hosts(options)) rows.push_back(*row);
+  return rows;
+}
+
+}  // namespace shoal

@@ -1,0 +1,76 @@
+#include "job/office.h"
+
+#include <fmt/core.h>
+
+#include <cstdio>
+
+#include "base/error.h"
+#include "job/host.h"
+#include "membership/coordinator.h"
+#include "membership/embedded_store.h"
+#include "runtime/live/live_env.h"
+#include "runtime/task_group.h"
+#include "transport/control/tcp_control.h"
+
+namespace shoal {
+namespace {
+
+void say(const std::string& line) { fmt::print(stderr, "shoal: {}\n", line); }
+
+TcpControlOptions control_options(const OfficeOptions& office) {
+  TcpControlOptions control(JobToken::from_hex(office.token));
+  control.listen = office.listen;
+  control.port = office.port;
+  control.log = say;
+  return control;
+}
+
+}  // namespace
+
+class JobOffice::Impl {
+ public:
+  Impl(LiveLoop& loop, const OfficeOptions& options)
+      : loop_(&loop),
+        options_(options),
+        env_(loop, {}),
+        net_(loop, control_options(options)),
+        store_(env_),
+        tasks_(loop.context()) {
+    tasks_.spawn(hold());
+  }
+  ~Impl() {
+    tasks_.cancel();
+    run_task(*loop_, drain());
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+ private:
+  Task<void> hold() {
+    JobOptions job;
+    job.job = options_.job;
+    job.view.expected = options_.world;
+    job.log = say;
+    try {
+      co_await coordinate(env_, net_, store_, std::move(job), this_process());
+    } catch (const Cancelled&) {
+      throw;
+    } catch (const std::exception& error) {
+      say(fmt::format("the coordinator has failed: {}", error.what()));
+    }
+  }
+  Task<void> drain() { co_await tasks_.join(); }
+
+  LiveLoop* loop_;
+  OfficeOptions options_;
+  LiveEnv env_;
+  TcpControlNet net_;
+  EmbeddedStore store_;
+  TaskGroup tasks_;  // last: it uses everything above
+};
+
+JobOffice::JobOffice(LiveLoop& loop, const OfficeOptions& options)
+    : impl_(std::make_unique<Impl>(loop, options)) {}
+JobOffice::~JobOffice() = default;
+
+}  // namespace shoal

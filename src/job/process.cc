@@ -1,0 +1,290 @@
+#include "job/process.h"
+
+#include <fmt/core.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "job/host.h"
+#include "membership/embedded_store.h"
+#include "membership/member.h"
+#include "runtime/live/compute_thread.h"
+#include "runtime/live/live_env.h"
+#include "runtime/live/loop.h"
+#include "runtime/live/posix_files.h"
+#include "runtime/task_group.h"
+#include "transport/control/tcp_control.h"
+#include "transport/etcd/etcd_store.h"
+#include "transport/shm/shm_carrier.h"
+#include "transport/ucx/ucx_carrier.h"
+#include "transport/wire/wire_endpoint.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::size_t kDumpEvents = 40;
+
+// How the members of the present view are reached.
+class ViewDirectory final : public Directory {
+ public:
+  void learn(const Contacts& contacts) { contacts_ = contacts; }
+  std::optional<Listing> find(NodeId node, Incarnation incarnation) const override {
+    const auto it = contacts_.find(node);
+    if (it == contacts_.end()) return std::nullopt;
+    const Contact& contact = it->second;
+    if (incarnation != Incarnation(0) && incarnation != contact.incarnation) return std::nullopt;
+    return Listing{{node, contact.incarnation}, decode_ways(contact.bytes)};
+  }
+
+ private:
+  Contacts contacts_;
+};
+
+}  // namespace
+
+// Thread safety: none; all of it runs on the thread in run(). Invariant: endpoint_ and node_env_
+// are those of the life that runs; endpoint_ is null while none does.
+class Process::Impl {
+ public:
+  explicit Impl(ProcessOptions options);
+  void run(NodeProgram program);
+
+ private:
+  Task<void> take_part(NodeProgram program);
+  Task<void> coordinate_job(Signal& over, bool& is_over);
+  Task<void> lives(const NodeProgram& program);
+  // True: the program has returned. False: the life was fenced.
+  Task<bool> live(const NodeProgram& program);
+  Task<void> end(WireEndpoint& endpoint, const std::string& why);
+  Carriers make_carriers();
+  TcpControlOptions control_options() const;
+  MemberOptions member_options();
+  void see_view();
+  JobOptions job_options() const;
+  void stalled(const std::vector<std::string>& waiting);
+  void say(const std::string& line) const;
+
+  const ProcessOptions options_;
+  const NodeId node_;
+  const ProcessInfo who_;
+  LiveLoop loop_;
+  Recorder recorder_;
+  std::optional<ComputeThread> compute_;
+  LiveEnv env_;  // of the process: of its links and its store, not of the node
+  TcpControlNet net_;
+  std::optional<EmbeddedStore> embedded_;
+  std::optional<EtcdStore> etcd_;
+  ViewDirectory directory_;
+  ViewPtr view_;
+  WireEndpoint* endpoint_ = nullptr;
+  LiveEnv* node_env_ = nullptr;
+  JobMember member_;
+};
+
+Process::Impl::Impl(ProcessOptions options)
+    : options_(std::move(options)),
+      node_(options_.place.rank),
+      who_(this_process()),
+      env_(loop_, {.node = node_, .seed = options_.seed, .recorder = &recorder_}),
+      net_(loop_, control_options()),
+      member_(
+          env_, net_,
+          options_.etcd.empty()
+              ? nullptr
+              : &etcd_.emplace(loop_, EtcdOptions{.endpoints = options_.etcd,
+                                                  .prefix = "shoal/" + options_.place.job + "/"}),
+          member_options()) {
+  if (options_.coordinate && options_.etcd.empty()) embedded_.emplace(env_);
+  if (options_.compute_thread) compute_.emplace();
+  if (options_.observer != nullptr) recorder_.observe(*options_.observer);
+  loop_.on_stall([this](const auto& waiting) { stalled(waiting); });
+}
+
+TcpControlOptions Process::Impl::control_options() const {
+  TcpControlOptions control(JobToken::from_hex(options_.token));
+  control.listen = options_.listen;
+  if (options_.coordinate) control.port = options_.place.master_port;
+  control.log = [this](const std::string& line) { say(line); };
+  return control;
+}
+
+JobOptions Process::Impl::job_options() const {
+  JobOptions job;
+  job.job = options_.place.job;
+  job.prefix = "";
+  job.view = options_.views;
+  job.view.expected = options_.place.world;
+  job.log = [this](const std::string& line) { say(line); };
+  return job;
+}
+
+MemberOptions Process::Impl::member_options() {
+  MemberOptions member;
+  member.job = job_options();
+  member.node = node_;
+  member.host = this_host();
+  member.process = who_;
+  if (options_.etcd.empty())
+    member.coordinator =
+        fmt::format("{}:{}", options_.place.master_addr, options_.place.master_port);
+  member.on_view = [this](const ViewPtr& view, const Contacts& contacts) {
+    directory_.learn(contacts);
+    view_ = view;
+    if (endpoint_ != nullptr) see_view();
+  };
+  member.on_fenced = [this](const std::string& why) {
+    say(fmt::format("evicted: {}; joining again", why));
+    if (endpoint_ != nullptr) endpoint_->fence(why);
+  };
+  return member;
+}
+
+void Process::Impl::see_view() {
+  Event event;
+  event.kind = EventKind::ViewSeen;
+  event.generation = view_->generation;
+  event.a = view_->size();
+  event.b = hash_of(*view_);
+  node_env_->record(event);
+  endpoint_->adopt(view_);
+}
+
+void Process::Impl::say(const std::string& line) const {
+  if (options_.log) fmt::print(stderr, "shoal: node {}: {}\n", node_, line);
+}
+
+// A hang is a report: who is missing, at which operation, since when.
+void Process::Impl::stalled(const std::vector<std::string>& waiting) {
+  for (const std::string& line : waiting) fmt::print(stderr, "shoal: stalled {}\n", line);
+  if (view_ != nullptr) fmt::print(stderr, "shoal: node {}: {}\n", node_, describe(*view_));
+  fmt::print(stderr, "{}", recorder_.dump(kDumpEvents));
+}
+
+Carriers Process::Impl::make_carriers() {
+  Carriers carriers;
+  for (const std::string& name : options_.transports) {
+    if (name == "shm") {
+      ShmOptions shm;
+      const JobToken::Proof key = JobToken::from_hex(options_.token).prove("shared memory");
+      shm.key.assign(key.begin(), key.end());
+      carriers.push_back(make_shm_carrier(loop_, shm));
+    } else if (name == "ucx") {
+      UcxOptions ucx;
+      ucx.listen = options_.listen;
+      ucx.lanes = options_.lanes;
+      carriers.push_back(make_ucx_carrier(loop_, ucx));
+    } else {
+      throw ConfigError(fmt::format("unknown transport '{}'; there are shm and ucx", name));
+    }
+  }
+  return carriers;
+}
+
+void Process::Impl::run(NodeProgram program) {
+  loop_.watch_signal(SIGUSR1, [this] {
+    if (endpoint_ != nullptr)
+      for (const std::string& line : endpoint_->waiting()) fmt::print(stderr, "{}\n", line);
+    fmt::print(stderr, "{}", recorder_.dump(kDumpEvents));
+  });
+  const CrashHook hook([this] { fmt::print(stderr, "{}", recorder_.dump(kDumpEvents)); });
+  run_task(loop_, take_part(std::move(program)));
+}
+
+Task<void> Process::Impl::take_part(NodeProgram program) {
+  Signal over;
+  bool is_over = !embedded_;
+  co_await with_group([&](TaskGroup& group) -> Task<> {
+    if (embedded_) group.spawn(coordinate_job(over, is_over));
+    group.spawn(member_.run());
+    co_await lives(program);
+    // Whoever holds the job's state stays until the last has left.
+    while (!is_over) co_await over.wait();
+  });
+}
+
+Task<void> Process::Impl::coordinate_job(Signal& over, bool& is_over) {
+  JobOptions job = job_options();
+  co_await coordinate(env_, net_, *embedded_, std::move(job), who_);
+  is_over = true;
+  over.notify_all();
+}
+
+Task<void> Process::Impl::lives(const NodeProgram& program) {
+  bool done = false;
+  while (!done) done = co_await live(program);
+}
+
+Task<bool> Process::Impl::live(const NodeProgram& program) {
+  Carriers carriers = make_carriers();
+  const std::string contact = encode_ways(ways_of(carriers));
+  member_.set_contact(contact);
+  const std::shared_ptr<JobLife> life = co_await member_.join();
+  const LifeId id{node_, life->incarnation()};
+  LiveEnv env(loop_, {.node = node_,
+                      .incarnation = id.incarnation,
+                      .seed = options_.seed,
+                      .compute = compute_ ? &*compute_ : nullptr,
+                      .recorder = &recorder_});
+  WireEndpoint endpoint(loop_, env, id, std::move(carriers), directory_);
+  // A carrier that broke ends this life: the others are told, by the coordinator.
+  endpoint.on_fenced([&](const std::string& why) { life->suspect(node_, why); });
+  endpoint_ = &endpoint;
+  node_env_ = &env;
+  see_view();
+  PosixFiles files(env, options_.folder);
+  Node node{node_, id.incarnation, env, endpoint, *life, files};
+
+  bool fenced = false;
+  std::exception_ptr error;
+  try {
+    co_await program(node);
+  } catch (const Fenced&) {
+    fenced = true;
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (!fenced && !error) life->leave();
+  endpoint_ = nullptr;
+  const std::string why = fenced ? "it was evicted" : "its program has ended";
+  co_await end(endpoint, why);
+  if (error) std::rethrow_exception(error);
+  co_return !fenced;
+}
+
+// Until nobody reads from our ranges any more.
+Task<void> Process::Impl::end(WireEndpoint& endpoint, const std::string& why) {
+  Signal quiet;
+  bool is_quiet = false;
+  endpoint.die(why, [&] {
+    is_quiet = true;
+    quiet.notify_all();
+  });
+  while (!is_quiet) co_await quiet.wait();
+}
+
+Process::Process(ProcessOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+Process::~Process() = default;
+void Process::run(NodeProgram program) { impl_->run(std::move(program)); }
+
+FromEnvironment process_from_environment(const Lookup& lookup) {
+  FromEnvironment result;
+  ProcessOptions& o = result.options;
+  o.place = place_from_environment(lookup);
+  result.secret = find_secret(lookup, o.place);
+  o.token = result.secret.token;
+  o.etcd = lookup("SHOAL_STORE").value_or("");
+  o.listen = lookup("SHOAL_HOST_ADDRESS").value_or("127.0.0.1");
+  // shoal launch has the coordinator itself, where it can.
+  o.coordinate = o.etcd.empty() && o.place.rank == 0 && lookup("SHOAL_COORDINATOR") != "launcher";
+  return result;
+}
+
+}  // namespace shoal

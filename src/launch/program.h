@@ -1,0 +1,63 @@
+// Finding a program, and starting it as a child that cannot outlive us.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "launch/descriptor.h"
+#include "launch/place.h"
+
+namespace shoal {
+
+// A program that cannot be run: status 127 when it is not found, 126 when it cannot be executed.
+class CannotRun : public ConfigError {
+ public:
+  CannotRun(int status, const std::string& what) : ConfigError(what), status_(status) {}
+  int status() const { return status_; }
+
+ private:
+  int status_;
+};
+
+// The path of the file that a shell would run for this name. Throws CannotRun.
+std::string find_program(const std::string& name, const std::string& path_variable);
+
+// How a process ended.
+struct Ended {
+  int code = 0;
+  int signal = 0;  // 0: by itself
+  bool failed() const { return code != 0 || signal != 0; }
+  int status() const { return signal != 0 ? 128 + signal : code; }  // as shells count
+};
+std::string describe(const Ended& ended);
+
+inline constexpr int kTokenDescriptor = 3;  // where a child finds what Spawn::token names
+
+struct Spawn {
+  std::vector<std::string> command;      // the first is the path of the program
+  std::vector<std::string> environment;  // "NAME=value", all of it
+  int in = -1;                           // -1: nothing to read; the descriptors stay the caller's
+  int out = -1;                          // -1: inherited
+  int err = -1;
+  int token = -1;  // -1: none
+  // It leads a process group of its own and gets SIGKILL when the thread that started it ends;
+  // or a session of its own, and outlives us.
+  bool outlives_us = false;
+};
+
+// A started process. Until reap() its number, and that of its group, belong to nobody else.
+struct Child {
+  pid_t pid = -1;
+  Descriptor exit;  // readable when it has ended
+};
+
+// fork and exec. Returns when the program runs. Throws CannotRun.
+Child spawn(const Spawn& request);
+// True when it has ended; sets how. The process stays unreaped.
+bool has_ended(const Child& child, Ended& ended);
+void reap(const Child& child);
+
+}  // namespace shoal

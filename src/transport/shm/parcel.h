@@ -1,0 +1,50 @@
+// A message that came through a lane.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/list.h"
+#include "runtime/buffer.h"
+#include "transport/shm/memory.h"
+#include "transport/wire/carrier.h"
+
+namespace shoal::shm {
+
+class Incoming;
+struct InShmParcels;
+struct InShmFetches;
+
+struct ShmParcel final : Parcel, ListHook<InShmParcels>, ListHook<InShmFetches> {
+  // Where the payload is.
+  enum class Place : std::uint8_t {
+    Lane,     // in the ring, until arrived() returns
+    Own,      // copied out of it
+    Window,   // in memory of its sender
+    Offered,  // in no memory that we see; it has to be wanted
+    Wanted,   // the same, and its sender knows
+  };
+
+  bool being_fetched() const { return ListHook<InShmFetches>::linked(); }
+  bool there() const { return place != Place::Offered && place != Place::Wanted; }
+
+  Place place = Place::Lane;
+  HeaderBytes header_copy;
+  Incoming* incoming = nullptr;  // null once the connection is closed
+  std::uint64_t number = 0;      // by which it is released; 0: its sender waits for nothing
+  std::shared_ptr<const PeerMemory> lane;    // tells whether the sender has let go of the payload
+  std::shared_ptr<const PeerMemory> memory;  // keeps the payload mapped
+  const std::byte* payload = nullptr;
+  std::vector<std::byte> own;
+
+  // The fetch that is going on, if any.
+  bool fetching = false;
+  MutBuf room;
+  std::uint64_t copied = 0;
+  std::string failure;
+};
+
+}  // namespace shoal::shm

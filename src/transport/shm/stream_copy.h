@@ -1,0 +1,16 @@
+// Copies memory that is too large for the caches, around them.
+#pragma once
+
+#include <cstddef>
+
+namespace shoal::shm {
+
+// Payloads from here on: what follows would find nothing of them in a cache anyway.
+inline constexpr std::size_t kStreamFrom = 4U << 20U;
+
+// As memcpy. Copied in slices, a large range is copied by memcpy at half the speed it reaches in
+// one piece, where it uses stores that bypass the caches and several pages at once; so does this.
+// Everything is visible to other processors, in order, when it returns.
+void stream_copy(std::byte* to, const std::byte* from, std::size_t size);
+
+}  // namespace shoal::shm

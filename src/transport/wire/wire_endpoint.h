@@ -1,0 +1,129 @@
+// WireEndpoint: messages between processes, each peer reached by the best carrier both sides have.
+//
+// The carriers move bytes (UCX, the memory of one host); everything else that the seam promises is
+// done here, once for all of them: headers and their checks, matching, lifetimes of ranges, loss,
+// fencing, and the report of what waits.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/recorder.h"
+#include "base/types.h"
+#include "runtime/channel.h"
+#include "runtime/env.h"
+#include "runtime/live/loop.h"
+#include "runtime/mailbox.h"
+#include "transport/live_endpoint.h"
+#include "transport/wire/carrier.h"
+#include "transport/wire/ways.h"
+
+namespace shoal {
+
+// In the order of preference: the first that reaches a peer carries what is sent to it.
+using Carriers = std::vector<std::unique_ptr<Carrier>>;
+
+Ways ways_of(const Carriers& carriers);
+
+// Thread safety: none; it belongs to the thread of its loop. Invariants:
+// 1. A range of an operation is in the hands of a carrier exactly while its flight is in flights_,
+//    or its parcel in fetches_.
+// 2. An operation that waits is in the mailbox, in flights_, in fetches_ or in parked_; or the node
+//    is dead, and it waits to be cancelled.
+// 3. Every parcel is in incoming_ (too early), in the mailbox, in fetches_, held by a Reading, or
+// was
+//    released.
+class WireEndpoint final : public LiveEndpoint, private Mailbox::Host, private Carrier::Sink {
+ public:
+  // The directory must outlive the endpoint.
+  WireEndpoint(LiveLoop& loop, Env& env, LifeId self, Carriers carriers,
+               const Directory& directory);
+  // REQUIRES: nothing is in flight; see die().
+  ~WireEndpoint() override;
+
+  NodeId self() const override { return self_.node; }
+  Task<void> retire(GroupId group, Generation generation) override;
+  std::shared_ptr<std::byte> allocate(Bytes size) override;
+
+  void adopt(const ViewPtr& view) override;
+  void lose(NodeId peer, Incarnation life, const std::string& why) override;
+  void fence(const std::string& why) override;
+  void die(const std::string& why, std::function<void()> quiet) override;
+
+  bool pending() const override;
+  std::uint64_t progress() const override { return progress_; }
+  std::vector<std::string> waiting() override;
+
+ private:
+  enum class State : std::uint8_t { Open, Fencing, Fenced, Dead };
+  struct Outgoing {
+    LifeId life;
+    Carrier* carrier = nullptr;
+    std::vector<std::uint64_t> sequence;  // of the next message, by lane
+  };
+  // What has come from one life of a peer. A medium may let messages overtake each other.
+  struct Lane {
+    std::uint64_t due = 0;
+    std::map<std::uint64_t, Parcel*> early;
+  };
+  struct Incoming {
+    Incarnation incarnation;
+    std::map<std::uint32_t, Lane> lanes;
+  };
+
+  void start_send(SendOp& op) override;
+  void abort_send(SendOp& op) override;
+  void start_recv(RecvOp& op) override;
+  void abort_recv(RecvOp& op) override;
+  void matched(RecvOp& op, Arrival& arrival) override;
+  void dropped(Arrival& arrival, DropReason reason) override;
+  void arrived(Parcel& parcel) override;
+  void sent(Flight& flight) override;
+  void failed(Flight& flight, const std::string& why) override;
+  void fetched(Parcel& parcel, const std::string& error) override;
+  void lost(LifeId peer, const std::string& why) override;
+  void broken(const std::string& why) override { fence(why); }
+
+  // How the life of `to` that we know of is reached; null when it is lost.
+  Outgoing* connect(NodeId to);
+  Header check(Parcel& parcel);  // throws Corrupt
+  void take_in_order(Parcel& parcel, std::uint64_t sequence);
+  void forget(Incoming& incoming);
+  void end_flight(Flight& flight);
+  void end_fetch(Parcel& parcel);
+  void finish_receive(Parcel& parcel, RecvOp& op);
+  void finish_reading(Parcel& parcel, ReadOp& op, ConstBuf data);
+  void broken_off(RecvOp& op, const std::exception_ptr& error);
+  void close_connections(const std::function<bool(LifeId)>& which);
+  void quiesce(std::function<void()> quiet);
+  void look_quiet();
+  void fail_everything();
+  bool holds(GroupId group, Generation generation);
+  void record(EventKind kind, NodeId peer, const Tag& tag, Bytes size, std::uint64_t c);
+
+  LiveLoop* loop_;
+  Env* env_;
+  const LifeId self_;
+  const Directory* directory_;
+  State state_ = State::Open;
+  std::exception_ptr fenced_;
+  std::string fenced_why_;
+  std::function<void()> quiet_;
+  std::map<NodeId, Outgoing> outgoing_;
+  std::map<NodeId, Incoming> incoming_;
+  List<Flight, struct InFlights> flights_;
+  List<Parcel, struct InFetches> fetches_;
+  std::vector<SendOp*> parked_;  // that will end when the endpoint is quiet, or be cancelled
+  Signal freed_;
+  std::uint64_t progress_ = 0;
+  Carriers carriers_;
+  std::unique_ptr<Carrier> own_;  // what this node sends to itself
+  Mailbox mailbox_;               // last: when it goes it calls dropped()
+};
+
+}  // namespace shoal

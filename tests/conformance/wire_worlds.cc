@@ -1,0 +1,110 @@
+// The worlds in which messages go from process to process: here between threads that know nothing
+// of each other, each with carriers of its own.
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "conformance/live_world.h"
+#include "conformance/messages.h"
+#include "transport/ucx/ucx_carrier.h"
+#include "transport/wire/wire_endpoint.h"
+
+namespace shoal {
+namespace {
+
+// Tokens.
+constexpr std::uint64_t kConnected = 0x200;
+constexpr std::uint64_t kReady = 0x201;
+constexpr std::uint64_t kBegin = 0x202;
+
+// Thread safety: every method may be called from any thread.
+class Phonebook final : public Directory {
+ public:
+  void add(LifeId life, Ways contact) {
+    const std::lock_guard lock(mutex_);
+    contacts_[life] = std::move(contact);
+  }
+  std::optional<Listing> find(NodeId node, Incarnation incarnation) const override {
+    const std::lock_guard lock(mutex_);
+    for (auto it = contacts_.rbegin(); it != contacts_.rend(); ++it) {
+      const auto& [life, contact] = *it;
+      if (life.node != node) continue;
+      if (incarnation == Incarnation(0) || incarnation == life.incarnation)
+        return Listing{life, contact};
+    }
+    return std::nullopt;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<LifeId, Ways> contacts_;  // guarded by mutex_
+};
+
+// All talk to all before anything is tested: a peer that dies in the very moment in which it
+// connects breaks UCX 1.13, which ends the life of whoever it connects to (see UcxBroken and its
+// own test).
+Task<void> connect_all(Node& node, std::size_t nodes, const NodeProgram& program) {
+  if (node.incarnation == Incarnation(1)) {
+    co_await first_generation(node);
+    for (const NodeId other : everyone(nodes))
+      if (other != node.id) co_await send_token(node, other, kConnected);
+    for (const NodeId other : everyone(nodes))
+      if (other != node.id) co_await recv_token(node, other, kConnected);
+    // And nobody begins before all have.
+    if (node.id == NodeId(0)) {
+      for (std::size_t n = 1; n < nodes; ++n) co_await recv_token(node, node_id(n), kReady);
+      for (std::size_t n = 1; n < nodes; ++n) co_await send_token(node, node_id(n), kBegin);
+    } else {
+      co_await send_token(node, NodeId(0), kReady);
+      co_await recv_token(node, NodeId(0), kBegin);
+    }
+  }
+  co_await program(node);
+}
+
+class WireUnderTest : public LiveUnderTest {
+ public:
+  using LiveUnderTest::LiveUnderTest;
+
+ protected:
+  virtual Carriers make_carriers(LiveLoop& loop, NodeId node) = 0;
+
+ private:
+  NodeProgram prepared(std::size_t nodes, NodeProgram program) override {
+    return [nodes, program = std::move(program)](Node& node) {
+      return connect_all(node, nodes, program);
+    };
+  }
+  std::unique_ptr<LiveEndpoint> make_endpoint(LiveLoop& loop, Env& env, NodeId node,
+                                              Incarnation incarnation) override {
+    Carriers carriers = make_carriers(loop, node);
+    const LifeId life{node, incarnation};
+    // Through text, as it travels.
+    phonebook_.add(life, decode_ways(encode_ways(ways_of(carriers))));
+    return std::make_unique<WireEndpoint>(loop, env, life, std::move(carriers), phonebook_);
+  }
+
+  Phonebook phonebook_;
+};
+
+template <std::size_t loops, std::uint32_t lanes>
+class UcxUnderTest final : public WireUnderTest {
+ public:
+  UcxUnderTest() : WireUnderTest(loops) {}
+
+ private:
+  Carriers make_carriers(LiveLoop& loop, NodeId) override {
+    Carriers carriers;
+    carriers.push_back(make_ucx_carrier(loop, {.lanes = lanes}));
+    return carriers;
+  }
+};
+
+}  // namespace
+
+std::vector<WorldKind> worlds() {
+  return {kind<UcxUnderTest<1, 1>>("UcxOneLoop"), kind<UcxUnderTest<0, 1>>("UcxLoopEach"),
+          kind<UcxUnderTest<2, 3>>("UcxThreeLanes")};
+}
+
+}  // namespace shoal
