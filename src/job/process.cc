@@ -70,6 +70,7 @@ class Process::Impl {
   void see_view();
   JobOptions job_options() const;
   void stalled(const std::vector<std::string>& waiting);
+  std::string situation();
   void say(const std::string& line) const;
 
   const ProcessOptions options_;
@@ -166,6 +167,23 @@ void Process::Impl::stalled(const std::vector<std::string>& waiting) {
   for (const std::string& line : waiting) fmt::print(stderr, "shoal: stalled {}\n", line);
   if (view_ != nullptr) fmt::print(stderr, "shoal: node {}: {}\n", node_, describe(*view_));
   fmt::print(stderr, "{}", recorder_.dump(kDumpEvents));
+  // All of them are alive, or they would be out of the view: so they are asked.
+  if (endpoint_ == nullptr) return;
+  endpoint_->ask_missing([this](NodeId peer, const std::string& situation) {
+    fmt::print(stderr, "shoal: node {} asked node {} what it does: {}\n", node_, peer, situation);
+  });
+}
+
+// What this node does, for whoever waits for it.
+std::string Process::Impl::situation() {
+  std::string text;
+  for (const std::string& line : endpoint_->waiting()) text += (text.empty() ? "" : "; ") + line;
+  if (text.empty()) text = "it waits for nobody, so its program computes, sleeps, or is stuck";
+  const std::vector<Event> events = recorder_.last(node_);
+  if (!events.empty())
+    text += fmt::format("; its last event was '{}' {:.1f} s ago", to_string(events.back().kind),
+                        seconds(loop_.now() - events.back().at));
+  return text;
 }
 
 Carriers Process::Impl::make_carriers() {
@@ -236,6 +254,7 @@ Task<bool> Process::Impl::live(const NodeProgram& program) {
   WireEndpoint endpoint(loop_, env, id, std::move(carriers), directory_);
   // A carrier that broke ends this life: the others are told, by the coordinator.
   endpoint.on_fenced([&](const std::string& why) { life->suspect(node_, why); });
+  endpoint.on_question([this] { return situation(); });
   endpoint_ = &endpoint;
   node_env_ = &env;
   see_view();

@@ -33,6 +33,10 @@ template <class... Args>
 
 }  // namespace
 
+std::string describe(const Tag& tag) {
+  return fmt::format("group {} generation {} id {:#x}", tag.group, tag.generation, tag.id);
+}
+
 HeaderBytes encode_header(const Header& h) {
   HeaderBytes bytes{};
   put(bytes, 0, kMagic);

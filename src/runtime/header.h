@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "base/types.h"
 
@@ -27,6 +28,8 @@ struct Tag {
 
   auto operator<=>(const Tag&) const = default;
 };
+
+std::string describe(const Tag& tag);
 
 struct Header {
   NodeId source;

@@ -122,10 +122,21 @@ bool Mailbox::over(NodeId node, Incarnation incarnation) const {
   return incarnation < known || (incarnation == known && !lost(node).empty());
 }
 
-std::vector<Match> Mailbox::waiting() {
-  std::vector<Match> matches;
-  receives_.each([&](RecvOp& op) { matches.push_back(op.match); });
-  return matches;
+std::vector<Mailbox::Awaited> Mailbox::waiting() {
+  std::vector<Awaited> all;
+  receives_.each([&](RecvOp& op) { all.push_back({op.match, op.room.size}); });
+  return all;
+}
+
+std::vector<std::string> Mailbox::describe_waiting(const std::string& who) {
+  std::vector<std::string> lines;
+  for (const Awaited& a : waiting()) {
+    const NodeId peer = a.match.from;
+    const std::string from = peer == kAnyone ? "anyone" : fmt::format("node {}", peer);
+    lines.push_back(fmt::format("{} waits to receive {} bytes from {}: {}", who, a.room, from,
+                                describe(a.match.tag)));
+  }
+  return lines;
 }
 
 }  // namespace shoal

@@ -66,7 +66,12 @@ class Mailbox {
   bool over(NodeId peer, Incarnation incarnation) const;  // that life of it
   bool has_receives() const { return !receives_.empty(); }
   // Receives that wait, oldest first: who is missing, and for what.
-  std::vector<Match> waiting();
+  struct Awaited {
+    Match match;
+    Bytes room;
+  };
+  std::vector<Awaited> waiting();
+  std::vector<std::string> describe_waiting(const std::string& who);  // a line for each
 
  private:
   struct Loss {

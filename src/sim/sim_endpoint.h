@@ -69,7 +69,9 @@ class SimEndpoint final : public Endpoint, private Mailbox::Host {
   void lose(NodeId peer, Incarnation life, const std::string& why);
   void fence(const std::string& why);
   void answered(Packet& packet);
-  std::vector<Match> waiting() { return mailbox_.waiting(); }
+  std::vector<std::string> waiting(const std::string& who) {
+    return mailbox_.describe_waiting(who);
+  }
   bool has_busy_ranges() const { return !busy_.empty() || !flights_.empty(); }
 
   // The range of a receive that the transport has not let go of yet; from the world's pool.

@@ -318,10 +318,7 @@ std::string World::who_waits() {
                         kStates[static_cast<std::size_t>(s.state)], s.frozen ? " frozen" : "");
     if (s.life) {
       text += fmt::format(", {}", describe(s.life->membership.now()));
-      for (const Match& m : s.life->endpoint.waiting())
-        text += fmt::format("; waits for node {} group {} gen {} id {:#x}",
-                            static_cast<std::int32_t>(m.from.value()), m.tag.group,
-                            m.tag.generation, m.tag.id);
+      for (const std::string& line : s.life->endpoint.waiting("it")) text += "; " + line;
     }
     text += '\n';
   }

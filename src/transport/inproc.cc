@@ -15,10 +15,6 @@ std::exception_ptr peer_lost(NodeId peer, const std::string& why) {
   return std::make_exception_ptr(PeerLost(peer, why));
 }
 
-std::string describe(const Tag& tag) {
-  return fmt::format("group {} generation {} id {:#x}", tag.group, tag.generation, tag.id);
-}
-
 }  // namespace
 
 InprocEndpoint::InprocEndpoint(InprocNet& net, LiveLoop& loop, Env& env, NodeId self,
@@ -292,12 +288,8 @@ bool InprocEndpoint::pending() const {
 }
 
 std::vector<std::string> InprocEndpoint::waiting() {
-  std::vector<std::string> lines;
   const std::string who = fmt::format("node {}.{}", port_->node, port_->incarnation);
-  for (const Match& m : mailbox_.waiting()) {
-    const std::string from = m.from == kAnyone ? "anyone" : fmt::format("node {}", m.from);
-    lines.push_back(fmt::format("{} waits for a message from {}: {}", who, from, describe(m.tag)));
-  }
+  std::vector<std::string> lines = mailbox_.describe_waiting(who);
   for (const InprocParcelPtr& f : flights())
     lines.push_back(fmt::format("{} waits for node {} to take {} bytes: {}", who, f->target->node,
                                 f->range.size, describe(f->sent_tag)));

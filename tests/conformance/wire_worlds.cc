@@ -6,6 +6,7 @@
 
 #include "conformance/live_world.h"
 #include "conformance/messages.h"
+#include "transport/shm/shm_carrier.h"
 #include "transport/ucx/ucx_carrier.h"
 #include "transport/wire/wire_endpoint.h"
 
@@ -100,11 +101,39 @@ class UcxUnderTest final : public WireUnderTest {
   }
 };
 
+template <std::size_t loops>
+class ShmUnderTest final : public WireUnderTest {
+ public:
+  ShmUnderTest() : WireUnderTest(loops) {}
+
+ private:
+  Carriers make_carriers(LiveLoop& loop, NodeId) override {
+    Carriers carriers;
+    carriers.push_back(make_shm_carrier(loop, {}));
+    return carriers;
+  }
+};
+
+// Two hosts: shared memory within each, UCX between them.
+class TwoHostsUnderTest final : public WireUnderTest {
+ public:
+  TwoHostsUnderTest() : WireUnderTest(2) {}
+
+ private:
+  Carriers make_carriers(LiveLoop& loop, NodeId node) override {
+    Carriers carriers;
+    carriers.push_back(make_shm_carrier(loop, {.host = node.value() % 3 == 0 ? "a" : "b"}));
+    carriers.push_back(make_ucx_carrier(loop, {}));
+    return carriers;
+  }
+};
+
 }  // namespace
 
 std::vector<WorldKind> worlds() {
-  return {kind<UcxUnderTest<1, 1>>("UcxOneLoop"), kind<UcxUnderTest<0, 1>>("UcxLoopEach"),
-          kind<UcxUnderTest<2, 3>>("UcxThreeLanes")};
+  return {kind<UcxUnderTest<1, 1>>("UcxOneLoop"),    kind<UcxUnderTest<0, 1>>("UcxLoopEach"),
+          kind<UcxUnderTest<2, 3>>("UcxThreeLanes"), kind<ShmUnderTest<1>>("ShmOneLoop"),
+          kind<ShmUnderTest<0>>("ShmLoopEach"),      kind<TwoHostsUnderTest>("TwoHosts")};
 }
 
 }  // namespace shoal

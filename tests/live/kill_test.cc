@@ -125,6 +125,19 @@ TEST_P(Killed, AFrozenRankIsEvictedAndRejoinsWhenItThaws) {
   print_times(std::string("SIGSTOP, ") + GetParam(), took);
 }
 
+// Rank 2 lives, and does nothing: whoever waits for it says so, and what it says itself.
+TEST_P(Killed, AHangIsReportedWithWhoIsMissingAndWhy) {
+  LiveJobOptions o = options();
+  o.rank.insert(o.rank.end(), {"--hang-rank", "2"});
+  LiveJob job(o);
+  const std::string why = "asked node 2 what it does: it waits for nobody";
+  ASSERT_TRUE(job.eventually([&] { return job.output().find(why) != std::string::npos; }))
+      << job.output();
+  const std::string text = job.output();
+  EXPECT_NE(text.find("from node 2: group 1 generation 1 id"), std::string::npos) << text;
+  EXPECT_NE(text.find("stalled for 4"), std::string::npos) << text;
+}
+
 TEST_P(Killed, AJobWithoutFaultsEndsWithEqualParameters) {
   LiveJobOptions o = options();
   o.steps = 100;

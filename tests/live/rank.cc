@@ -66,9 +66,11 @@ struct Options {
   std::uint64_t steps = 1000;
   std::uint64_t dimensions = 50'000;
   std::uint64_t batch = 64;
+  std::int64_t hang_rank = -1;  // which sleeps for ever when it has joined
 };
 
 Task<void> worker(Node& node, const Options& o) {
+  if (node.id.value() == o.hang_rank) co_await node.env.sleep(std::chrono::hours(1));
   QuadraticOptions problem;
   problem.seed = kSeed;
   problem.dimensions = Elements(o.dimensions);
@@ -98,6 +100,8 @@ int run(int argc, char** argv) {
       o.dimensions = std::stoull(value);
     } else if (name == "--batch") {
       o.batch = std::stoull(value);
+    } else if (name == "--hang-rank") {
+      o.hang_rank = std::stoll(value);
     } else if (name == "--transports") {
       env.options.transports = {value};
     } else {

@@ -307,6 +307,35 @@ TEST_F(ShmCorruptAnswersTest, WantedTwice) {
   EXPECT_THAT(fake->fate(), HasSubstr("wants message 2"));
 }
 
+TEST_F(ShmCorruptAnswersTest, AReceiverThatDoesNotReadItsSocketHoldsUpOnlyItself) {
+  constexpr std::uint64_t kRegions = 500;
+  ShmOptions options;
+  options.slots = 1024;
+  Station sender(loop, life(1), options);
+  FakeReceiver slow(loop, sender, life(2));
+  const ReceivedNote hello = slow.hear_hello();
+  const PeerMemory memory(hello.descriptors.at(0), "lane");
+  const auto& published = reinterpret_cast<const LaneHead*>(memory.data())->published;
+  slow.welcome(hello.note);
+  std::vector<std::shared_ptr<std::byte>> windows;
+  for (std::uint64_t i = 0; i < kRegions; ++i) {
+    windows.push_back(sender.carrier().allocate(Bytes(10'000)));
+    sender.send(life(2), {windows.back().get(), Bytes(10'000)});
+  }
+  run_until(loop, [&] { return published.load() > 0; });
+  run_turns(loop);
+  EXPECT_LT(published.load(), kRegions) << "its socket took all the announcements";
+
+  std::uint64_t regions = 0;
+  run_until(loop, [&] {
+    for (ReceivedNote note = receive_note(slow.socket); note.got == Got::Note;
+         note = receive_note(slow.socket))
+      EXPECT_EQ(note.note.region, ++regions) << "announced in order, each once";
+    return regions == kRegions && published.load() == kRegions;
+  });
+  EXPECT_TRUE(sender.losses.empty());
+}
+
 TEST_F(ShmCorruptAnswersTest, AnswersThatCannotBeOnes) {
   const auto fate = [&](const std::function<void(FakeReceiver&)>& spoil) {
     Station sender(loop, life(1));

@@ -434,7 +434,7 @@ TEST(Faults, AHangIsReportedWithWhoWaitsForWhom) {
   });
   EXPECT_FALSE(o.finished);
   EXPECT_NE(o.waiting_for.find("node 1.1 up"), std::string::npos) << o.waiting_for;
-  EXPECT_NE(o.waiting_for.find("waits for node 0 group 1 gen 1 id 0x7"), std::string::npos)
+  EXPECT_NE(o.waiting_for.find("from node 0: group 1 generation 1 id 0x7"), std::string::npos)
       << o.waiting_for;
 }
 

@@ -304,7 +304,7 @@ TEST_F(InprocFrames, WhatIsWaitedForIsToldInWords) {
     const std::vector<std::string> lines = endpoint(kMallory).waiting();
     EXPECT_EQ(lines.size(), 2U);
     EXPECT_EQ(lines.at(0),
-              "node 0.1 waits for a message from node 2: group 1 generation 1 id 0x11");
+              "node 0.1 waits to receive 8 bytes from node 2: group 1 generation 1 id 0x11");
     EXPECT_EQ(lines.at(1),
               "node 0.1 waits for node 1 to take 8193 bytes: group 1 generation 1 id 0x10");
     group.cancel();

@@ -210,7 +210,7 @@ TEST(InprocWorld, AHangIsAnErrorThatSaysWhoWaitsForWhom) {
   const std::string dump = testing::internal::GetCapturedStderr();
   EXPECT_NE(what.find("still running: 1.1 2.1"), std::string::npos) << what;
   const std::string line =
-      "node 1.1 waits for a message from node 2: group 1 generation 0 id 0xffff0042";
+      "node 1.1 waits to receive 0 bytes from node 2: group 1 generation 0 id 0xffff0042";
   EXPECT_NE(dump.find(line), std::string::npos) << dump;
   EXPECT_NE(dump.find("stalled for"), std::string::npos) << dump;
   EXPECT_NE(dump.find("recv posted"), std::string::npos) << dump;

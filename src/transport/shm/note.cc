@@ -182,8 +182,11 @@ ReceivedNote receive_note(const UniqueFd& fd) {
   received.descriptors = take_descriptors(message);
   received.got = Got::Note;
   const Note expected;
-  if (n != ssize_t{sizeof(Note)} || (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 ||
-      received.note.magic != expected.magic) {
+  if ((message.msg_flags & MSG_CTRUNC) != 0) {
+    received.got = Got::Nonsense;
+    received.why = "it hands over more file descriptors than we can take (ulimit -n?)";
+  } else if (n != ssize_t{sizeof(Note)} || (message.msg_flags & MSG_TRUNC) != 0 ||
+             received.note.magic != expected.magic) {
     received.got = Got::Nonsense;
     received.why = fmt::format("corrupt connection: {} bytes that are no note of ours", n);
   } else if (received.note.version != expected.version) {

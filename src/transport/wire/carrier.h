@@ -34,6 +34,7 @@ struct LifeId {
 
 // A message on its way out. Header and payload stay where they are until the sink has it back.
 struct Flight : ListHook<struct InFlights>, ListHook<struct InCarrier> {
+  virtual ~Flight() = default;
   LifeId to;
   HeaderBytes header{};
   ConstBuf payload;

@@ -20,10 +20,6 @@ std::exception_ptr peer_lost(NodeId peer, const std::string& why) {
   return std::make_exception_ptr(PeerLost(peer, why));
 }
 
-std::string describe(const Tag& tag) {
-  return fmt::format("group {} generation {} id {:#x}", tag.group, tag.generation, tag.id);
-}
-
 }  // namespace
 
 Ways ways_of(const Carriers& carriers) {
@@ -86,30 +82,32 @@ void WireEndpoint::start_send(SendOp& op) {
   if (out == nullptr) return op.failed_with(peer_lost(op.to, mailbox_.lost(op.to)));
 
   auto flight = std::make_unique<Flight>();
-  // By tag, so that messages of one tag stay in order.
-  const auto lanes = static_cast<std::uint32_t>(out->sequence.size());
-  flight->lane =
-      lanes == 1 ? 0 : static_cast<std::uint32_t>((op.tag.id ^ op.tag.generation.value()) % lanes);
-  const Header header{.source = self_.node,
-                      .incarnation = self_.incarnation,
-                      .target = op.to,
-                      .target_incarnation = out->life.incarnation,
-                      .tag = op.tag,
-                      .sequence = out->sequence[flight->lane]++,
-                      .size = op.payload.size};
-  record(EventKind::SendPosted, op.to, op.tag, op.payload.size, header.sequence);
-  flight->to = out->life;
-  flight->header = encode_header(header);
-  flight->payload = op.payload;
-  flight->carrier = out->carrier;
-  flight->tag = op.tag;
-  if (out->carrier->send(*flight)) {
-    record(EventKind::SendDone, op.to, op.tag, op.payload.size, header.sequence);
-    return op.sent();
-  }
   flight->op = &op;
   op.flight = flight.get();
-  flights_.push_back(*flight.release());  // Back with sent() or failed().
+  launch(std::move(flight), *out, op.tag, op.payload);
+}
+
+void WireEndpoint::launch(std::unique_ptr<Flight> flight, Outgoing& out, Tag tag,
+                          ConstBuf payload) {
+  // By tag, so that messages of one tag stay in order.
+  const std::uint64_t lane = (tag.id ^ tag.generation.value()) % out.sequence.size();
+  const Header header{.source = self_.node,
+                      .incarnation = self_.incarnation,
+                      .target = out.life.node,
+                      .target_incarnation = out.life.incarnation,
+                      .tag = tag,
+                      .sequence = out.sequence[lane]++,
+                      .size = payload.size};
+  record(EventKind::SendPosted, out.life.node, tag, payload.size, header.sequence);
+  flight->to = out.life;
+  flight->header = encode_header(header);
+  flight->payload = payload;
+  flight->lane = static_cast<std::uint32_t>(lane);
+  flight->carrier = out.carrier;
+  flight->tag = tag;
+  Flight& kept = *flight.release();  // Back with sent() or failed().
+  flights_.push_back(kept);
+  if (kept.carrier->send(kept)) sent(kept);
 }
 
 WireEndpoint::Outgoing* WireEndpoint::connect(NodeId to) {
@@ -303,12 +301,8 @@ bool WireEndpoint::pending() const {
 }
 
 std::vector<std::string> WireEndpoint::waiting() {
-  std::vector<std::string> lines;
   const std::string who = fmt::format("node {}.{}", self_.node, self_.incarnation);
-  for (const Match& m : mailbox_.waiting()) {
-    const std::string from = m.from == kAnyone ? "anyone" : fmt::format("node {}", m.from);
-    lines.push_back(fmt::format("{} waits for a message from {}: {}", who, from, describe(m.tag)));
-  }
+  std::vector<std::string> lines = mailbox_.describe_waiting(who);
   flights_.each([&](Flight& f) {
     lines.push_back(fmt::format("{} waits for node {} to take {} bytes by {}: {}", who, f.to.node,
                                 f.payload.size, f.carrier->name(), describe(f.tag)));

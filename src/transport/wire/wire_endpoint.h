@@ -30,6 +30,9 @@ using Carriers = std::vector<std::unique_ptr<Carrier>>;
 
 Ways ways_of(const Carriers& carriers);
 
+// Of messages between the endpoints themselves; programs use others.
+inline constexpr GroupId kNoteGroup{0xFFFF};
+
 // Thread safety: none; it belongs to the thread of its loop. Invariants:
 // 1. A range of an operation is in the hands of a carrier exactly while its flight is in flights_,
 //    or its parcel in fetches_.
@@ -54,6 +57,12 @@ class WireEndpoint final : public LiveEndpoint, private Mailbox::Host, private C
   void lose(NodeId peer, Incarnation life, const std::string& why) override;
   void fence(const std::string& why) override;
   void die(const std::string& why, std::function<void()> quiet) override;
+
+  // Asks every peer that something waits for what it is doing; `answer` is called for each that
+  // answers, with what its `situation` said.
+  using Answer = std::function<void(NodeId peer, const std::string& situation)>;
+  void ask_missing(Answer answer);
+  void on_question(std::function<std::string()> situation) { situation_ = std::move(situation); }
 
   bool pending() const override;
   std::uint64_t progress() const override { return progress_; }
@@ -89,6 +98,10 @@ class WireEndpoint final : public LiveEndpoint, private Mailbox::Host, private C
   void lost(LifeId peer, const std::string& why) override;
   void broken(const std::string& why) override { fence(why); }
 
+  struct Note;
+  void launch(std::unique_ptr<Flight> flight, Outgoing& out, Tag tag, ConstBuf payload);
+  void send_note(NodeId to, std::uint64_t id, std::string text);
+  void take_note(Parcel& parcel);
   // How the life of `to` that we know of is reached; null when it is lost.
   Outgoing* connect(NodeId to);
   Header check(Parcel& parcel);  // throws Corrupt
@@ -114,6 +127,8 @@ class WireEndpoint final : public LiveEndpoint, private Mailbox::Host, private C
   std::exception_ptr fenced_;
   std::string fenced_why_;
   std::function<void()> quiet_;
+  std::function<std::string()> situation_;
+  Answer answer_;
   std::map<NodeId, Outgoing> outgoing_;
   std::map<NodeId, Incoming> incoming_;
   List<Flight, struct InFlights> flights_;

@@ -83,7 +83,11 @@ void WireEndpoint::take_in_order(Parcel& parcel, std::uint64_t sequence) {
     Parcel& next = *lane.early.begin()->second;
     lane.early.erase(lane.early.begin());
     ++lane.due;
-    mailbox_.deliver(next);
+    if (next.tag.group == kNoteGroup) {
+      take_note(next);
+    } else {
+      mailbox_.deliver(next);
+    }
   }
 }
 
