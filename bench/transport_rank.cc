@@ -18,7 +18,7 @@ namespace {
 
 constexpr GroupId kGroup{7};
 constexpr std::uint64_t kWarmUp = 10;  // rounds before the clock starts, one in so many
-constexpr int kOutstanding = 4;        // large messages on their way at once
+constexpr int kOutstanding = 2;        // large messages on their way at once
 
 Tag tag_of(const Node& node, std::uint64_t id) {
   Tag tag;

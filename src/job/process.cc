@@ -31,6 +31,7 @@ namespace shoal {
 namespace {
 
 constexpr std::size_t kDumpEvents = 40;
+constexpr Duration kFarewellLimit = std::chrono::seconds(1);
 
 // How the members of the present view are reached.
 class ViewDirectory final : public Directory {
@@ -270,7 +271,11 @@ Task<bool> Process::Impl::live(const NodeProgram& program) {
   } catch (...) {
     error = std::current_exception();
   }
-  if (!fenced && !error) life->leave();
+  if (!fenced && !error) {
+    // The others hear that it has left only when they have what it sent last.
+    co_await timeout(env, kFarewellLimit, endpoint.deliver_all());
+    life->leave();
+  }
   endpoint_ = nullptr;
   const std::string why = fenced ? "it was evicted" : "its program has ended";
   co_await end(endpoint, why);

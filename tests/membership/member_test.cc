@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -119,6 +120,10 @@ TEST(Member, TheCoordinatorsDeathIsTakenOverAtOnce) {
   }
   EXPECT_EQ(job.history().fencings(), 0U) << "nobody else was put out";
   EXPECT_EQ(job.history().views(), 9U);
+  const auto terms = std::ranges::count_if(job.log(), [](const std::string& line) {
+    return line.find(" coordinates job ") != std::string::npos;
+  });
+  EXPECT_EQ(terms, 5) << "one takes over each time, and the others see it:\n" << job.all_lines();
   EXPECT_EQ(job.history().violation(), "");
 }
 

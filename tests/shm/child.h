@@ -3,6 +3,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -60,11 +61,12 @@ class Child {
   Child& operator=(const Child&) = delete;
 
   void signal(int number) const { ASSERT_EQ(::kill(pid_, number), 0); }
-  // Its next line; empty when it has ended.
+  // Its next line; empty when it has ended, or says nothing for too long.
   std::string line() const {
     std::string text;
     char c = 0;
-    while (read(output_, &c, 1) == 1 && c != '\n') text += c;
+    pollfd readable{output_, POLLIN, 0};
+    while (poll(&readable, 1, 40'000) == 1 && read(output_, &c, 1) == 1 && c != '\n') text += c;
     return text;
   }
   // Ends it, by a signal unless that is 0, and returns how it ended.

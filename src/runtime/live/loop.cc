@@ -30,6 +30,10 @@ constexpr int kResumptionsPerTurn = 512;
 constexpr std::uint64_t kTurnsPerLook = 64;
 // Looks for stalls in the time after which one is reported.
 constexpr int kLooksPerStall = 5;
+// A sleep was in vain when spinning would have been cheaper, and right when it lasted much longer.
+constexpr Duration kShortSleep = std::chrono::microseconds(100);
+constexpr Duration kLongSleep = std::chrono::microseconds(500);
+constexpr int kSpinTimesMax = 8;
 
 int checked(int result, const char* call) {
   SHOAL_CHECK(result >= 0, "{}: {}", call, std::strerror(errno));
@@ -180,7 +184,8 @@ bool LiveLoop::poll() {
     const Polled polled = pollers_[i];
     if (polled.poller == nullptr || !polled.poller->poll()) continue;
     any = true;
-    if (polled.spin > Duration::zero()) spin_until_ = std::max(spin_until_, now() + polled.spin);
+    if (polled.spin > Duration::zero())
+      spin_until_ = std::max(spin_until_, now() + polled.spin * spin_times_);
   }
   std::erase_if(pollers_, [](const Polled& p) { return p.poller == nullptr; });
   return any;
@@ -193,6 +198,14 @@ bool LiveLoop::arm() {
 
 bool LiveLoop::spin() { return !pollers_.empty() && now() < spin_until_; }
 
+void LiveLoop::judge_sleep(Duration slept) {
+  if (slept < kShortSleep) {
+    spin_times_ = std::min(2 * spin_times_, kSpinTimesMax);
+  } else if (slept > kLongSleep) {
+    spin_times_ = std::max(spin_times_ / 2, 1);
+  }
+}
+
 void LiveLoop::sleep() {
   arm_stall_check();
   if (!arm()) return;
@@ -204,7 +217,9 @@ void LiveLoop::sleep() {
     asleep_ = true;
   }
   ++sleeps_;
+  const Time since = now();
   wait(-1);
+  if (!pollers_.empty()) judge_sleep(now() - since);
   const std::lock_guard lock(mutex_);
   asleep_ = false;
 }

@@ -98,7 +98,8 @@ class LiveLoop {
   // inherit the mask; those started before must not exist, or they would get the signal.
   void watch_signal(int signal, Function received);
   // Polls in every turn, and for `spin` before each sleep: a wake-up costs more than dense traffic
-  // takes to bring the next message. REQUIRES: the poller's descriptor is watched.
+  // takes to bring the next message. Longer, up to 8 times, while sleeps turn out short: two loops
+  // that wake each other would never get out of it. REQUIRES: the poller's descriptor is watched.
   void add_poller(Poller& poller, Duration spin);
   void remove_poller(Poller& poller);
   void add_stall_source(StallSource& source);
@@ -129,6 +130,7 @@ class LiveLoop {
   bool poll();
   bool arm();
   bool spin();
+  void judge_sleep(Duration slept);
   void sleep();
   void set_alarm();
   void wait(int timeout_ms);
@@ -156,6 +158,7 @@ class LiveLoop {
   };
   std::vector<Polled> pollers_;
   Time spin_until_{};
+  int spin_times_ = 1;  // a power of two
   std::vector<Watched> stall_sources_;
   Timer stall_check_ = nullptr;
   StallHook stall_hook_;

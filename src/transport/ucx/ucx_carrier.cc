@@ -353,7 +353,9 @@ bool UcxCarrier::poll() {
   int rounds = 0;
   if (!worker_.abandoned()) {
     try {
-      while (rounds < kProgressMax && ucp_worker_progress(worker_.get()) != 0) ++rounds;
+      // What has come is delivered before UCX looks for more.
+      while (rounds < kProgressMax && arrived_.empty() && ucp_worker_progress(worker_.get()) != 0)
+        ++rounds;
       reap();
     } catch (const UcxBroken& error) {
       broke(error.what());

@@ -84,13 +84,13 @@ void WireEndpoint::start_send(SendOp& op) {
   auto flight = std::make_unique<Flight>();
   flight->op = &op;
   op.flight = flight.get();
-  launch(std::move(flight), *out, op.tag, op.payload);
+  // By tag, so that messages of one tag stay in order.
+  const std::uint64_t lane = (op.tag.id ^ op.tag.generation.value()) % out->sequence.size();
+  launch(std::move(flight), *out, static_cast<std::uint32_t>(lane), op.tag, op.payload);
 }
 
-void WireEndpoint::launch(std::unique_ptr<Flight> flight, Outgoing& out, Tag tag,
-                          ConstBuf payload) {
-  // By tag, so that messages of one tag stay in order.
-  const std::uint64_t lane = (tag.id ^ tag.generation.value()) % out.sequence.size();
+void WireEndpoint::launch(std::unique_ptr<Flight> flight, Outgoing& out, std::uint32_t lane,
+                          Tag tag, ConstBuf payload) {
   const Header header{.source = self_.node,
                       .incarnation = self_.incarnation,
                       .target = out.life.node,
@@ -102,7 +102,7 @@ void WireEndpoint::launch(std::unique_ptr<Flight> flight, Outgoing& out, Tag tag
   flight->to = out.life;
   flight->header = encode_header(header);
   flight->payload = payload;
-  flight->lane = static_cast<std::uint32_t>(lane);
+  flight->lane = lane;
   flight->carrier = out.carrier;
   flight->tag = tag;
   Flight& kept = *flight.release();  // Back with sent() or failed().
@@ -232,6 +232,7 @@ void WireEndpoint::close_connections(const std::function<bool(LifeId)>& which) {
     for (auto& carrier : carriers_) carrier->close(peer);
     const auto it = outgoing_.find(peer.node);
     if (it != outgoing_.end() && it->second.life == peer) outgoing_.erase(it);
+    if (unconfirmed_.erase(peer) > 0) freed_.notify_all();
   }
 }
 

@@ -64,6 +64,9 @@ class WireEndpoint final : public LiveEndpoint, private Mailbox::Host, private C
   void ask_missing(Answer answer);
   void on_question(std::function<std::string()> situation) { situation_ = std::move(situation); }
 
+  // Done when all that was sent so far has arrived, at whoever is not lost: then leave in peace.
+  Task<void> deliver_all();
+
   bool pending() const override;
   std::uint64_t progress() const override { return progress_; }
   std::vector<std::string> waiting() override;
@@ -99,8 +102,9 @@ class WireEndpoint final : public LiveEndpoint, private Mailbox::Host, private C
   void broken(const std::string& why) override { fence(why); }
 
   struct Note;
-  void launch(std::unique_ptr<Flight> flight, Outgoing& out, Tag tag, ConstBuf payload);
-  void send_note(NodeId to, std::uint64_t id, std::string text);
+  void launch(std::unique_ptr<Flight> flight, Outgoing& out, std::uint32_t lane, Tag tag,
+              ConstBuf payload);
+  void send_note(NodeId to, std::uint32_t lane, std::uint64_t id, std::string text);
   void take_note(Parcel& parcel);
   // How the life of `to` that we know of is reached; null when it is lost.
   Outgoing* connect(NodeId to);
@@ -129,6 +133,7 @@ class WireEndpoint final : public LiveEndpoint, private Mailbox::Host, private C
   std::function<void()> quiet_;
   std::function<std::string()> situation_;
   Answer answer_;
+  std::map<LifeId, std::uint32_t> unconfirmed_;  // lanes on which a peer has yet to confirm all
   std::map<NodeId, Outgoing> outgoing_;
   std::map<NodeId, Incoming> incoming_;
   List<Flight, struct InFlights> flights_;

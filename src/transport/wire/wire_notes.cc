@@ -1,4 +1,5 @@
-// What endpoints tell each other when something stalls: who is waited for says what it does.
+// What endpoints tell each other: what they do, when something stalls, and that all has arrived,
+// when one of them leaves.
 #include <set>
 #include <string>
 #include <utility>
@@ -10,6 +11,8 @@ namespace {
 
 constexpr std::uint64_t kQuestion = 1;
 constexpr std::uint64_t kAnswer = 2;
+constexpr std::uint64_t kThatIsAll = 3;  // of this lane
+constexpr std::uint64_t kConfirmed = 4;
 constexpr std::size_t kNoteMax = 4096;  // small enough to come with its header
 
 }  // namespace
@@ -20,7 +23,7 @@ struct WireEndpoint::Note final : Flight {
   const std::string text;
 };
 
-void WireEndpoint::send_note(NodeId to, std::uint64_t id, std::string text) {
+void WireEndpoint::send_note(NodeId to, std::uint32_t lane, std::uint64_t id, std::string text) {
   Outgoing* const out = connect(to);
   if (out == nullptr || state_ != State::Open) return;
   if (text.size() > kNoteMax) text.resize(kNoteMax);
@@ -29,7 +32,7 @@ void WireEndpoint::send_note(NodeId to, std::uint64_t id, std::string text) {
   Tag tag;
   tag.group = kNoteGroup;
   tag.id = id;
-  launch(std::move(note), *out, tag, payload);
+  launch(std::move(note), *out, lane, tag, payload);
 }
 
 void WireEndpoint::ask_missing(Answer answer) {
@@ -39,18 +42,38 @@ void WireEndpoint::ask_missing(Answer answer) {
     if (a.match.from != kAnyone && a.match.from != self_.node) missing.insert(a.match.from);
   flights_.each([&](Flight& f) { missing.insert(f.to.node); });
   fetches_.each([&](Parcel& p) { missing.insert(p.from); });
-  for (const NodeId peer : missing) send_note(peer, kQuestion, {});
+  for (const NodeId peer : missing) send_note(peer, 0, kQuestion, {});
 }
 
 void WireEndpoint::take_note(Parcel& parcel) {
   const NodeId from = parcel.from;
+  const LifeId life{parcel.from, parcel.incarnation};
   const std::uint64_t id = parcel.tag.id;
   std::string text;
   if (const auto here = parcel.carrier->in_place(parcel))
     text.assign(reinterpret_cast<const char*>(here->data), here->bytes().size());
   parcel.carrier->release(parcel);
-  if (id == kQuestion) return send_note(from, kAnswer, situation_ ? situation_() : "");
+  if (id == kQuestion) return send_note(from, 0, kAnswer, situation_ ? situation_() : "");
+  if (id == kThatIsAll) return send_note(from, 0, kConfirmed, {});
   if (id == kAnswer && answer_) answer_(from, text);
+  if (id != kConfirmed) return;
+  const auto it = unconfirmed_.find(life);
+  if (it == unconfirmed_.end() || --it->second > 0) return;
+  unconfirmed_.erase(it);
+  freed_.notify_all();
+}
+
+Task<void> WireEndpoint::deliver_all() {
+  std::vector<LifeId> peers;
+  for (const auto& [node, out] : outgoing_) {
+    if (node == self_.node) continue;
+    unconfirmed_[out.life] = static_cast<std::uint32_t>(out.sequence.size());
+    peers.push_back(out.life);
+  }
+  for (const LifeId peer : peers)
+    for (std::uint32_t lane = 0; lane < unconfirmed_[peer]; ++lane)
+      send_note(peer.node, lane, kThatIsAll, {});
+  while (!unconfirmed_.empty()) co_await freed_.wait();
 }
 
 }  // namespace shoal
