@@ -52,7 +52,12 @@ class JobOffice::Impl {
     job.view.expected = options_.world;
     job.log = say;
     try {
-      co_await coordinate(env_, net_, store_, std::move(job), this_process());
+      // As long as the launcher lives: a rank that was started again may come when all others have
+      // left, and finds the job where they left it.
+      while (true) {
+        JobOptions term = job;
+        co_await coordinate(env_, net_, store_, std::move(term), this_process());
+      }
     } catch (const Cancelled&) {
       throw;
     } catch (const std::exception& error) {

@@ -2,6 +2,7 @@
 // between two processes that have proven to each other that they know the job's secret.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -13,7 +14,16 @@ namespace shoal {
 // The link, or the attempt to make one, failed; says who and why.
 class LinkLost : public Error {
  public:
-  using Error::Error;
+  enum class Cause : std::uint8_t {
+    Gone,         // the other side closed it, or nobody listens there: its process has ended
+    Unreachable,  // no way leads there now
+  };
+  explicit LinkLost(const std::string& what, Cause cause = Cause::Gone)
+      : Error(what), cause_(cause) {}
+  Cause cause() const { return cause_; }
+
+ private:
+  Cause cause_;
 };
 
 // Thread safety: none; both belong to the thread of their loop.

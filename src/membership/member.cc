@@ -131,7 +131,11 @@ Task<std::unique_ptr<ControlLink>> JobMember::reach(const Lead& lead) {
                                  seconds(options_.reach_limit));
     }
   } catch (const LinkLost& error) {
-    trouble_.gone = trouble_.dead = true;
+    if (error.cause() == LinkLost::Cause::Gone) {
+      trouble_.gone = trouble_.dead = true;
+    } else {
+      trouble_.silent = true;
+    }
     trouble_.why = error.what();
   } catch (const ConfigError& error) {
     // Later, somebody else may have the port of a coordinator that died.

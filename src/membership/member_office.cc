@@ -61,8 +61,8 @@ Task<std::optional<Lead>> JobMember::find_fixed() {
   if (!trouble) {
     trouble_.since = now;
   } else if (ever_talked_) {
-    const Duration limit = options_.job.view.suspect_after * 2;
-    if (trouble_.dead || now - trouble_.since > limit)
+    // Whoever is only out of reach may come back, and will fence us then.
+    if (trouble_.dead || now - trouble_.since > options_.find_limit)
       throw LinkLost(
           fmt::format("lost the coordinator at {} ({}). Its process held the state of job {}, so "
                       "the job cannot go on; a job whose state is in an etcd store survives this",

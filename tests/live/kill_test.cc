@@ -125,6 +125,17 @@ TEST_P(Killed, AFrozenRankIsEvictedAndRejoinsWhenItThaws) {
   print_times(std::string("SIGSTOP, ") + GetParam(), took);
 }
 
+// It finds the result where the others have left it.
+TEST_P(Killed, ARankThatComesBackWhenAllOthersHaveLeftFinishesToo) {
+  LiveJobOptions o = options();
+  o.steps = 30;
+  LiveJob job(o);
+  ASSERT_TRUE(job.eventually([&] { return !job.log(3).steps.empty(); })) << job.output();
+  kill(job.pid(3), SIGKILL);
+  EXPECT_EQ(job.wait(), 0) << job.output();
+  expect_equal_ends(job, 4);
+}
+
 // Rank 2 lives, and does nothing: whoever waits for it says so, and what it says itself.
 TEST_P(Killed, AHangIsReportedWithWhoIsMissingAndWhy) {
   LiveJobOptions o = options();

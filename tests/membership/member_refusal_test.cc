@@ -48,7 +48,9 @@ TEST(MemberRefusal, WithoutAStoreASilentCoordinatorIsTheEndToo) {
   job.start_under_launcher(0);
   ASSERT_TRUE(job.forms(1s, {0}));
   job.sim().freeze(kLauncher);
-  job.sim().run_for(5s);
+  job.sim().run_for(25s);
+  EXPECT_TRUE(job.process(0).running()) << "it may come back";
+  job.sim().run_for(10s);
   EXPECT_THAT(job.process(0).error(), HasSubstr("lost the coordinator at p50"));
 }
 

@@ -116,7 +116,13 @@ int begin_connect(const std::string& address) {
   if (connect(descriptor, a.ai_addr, a.ai_addrlen) == 0 || errno == EINPROGRESS) return descriptor;
   const int error = errno;
   close(descriptor);
-  throw LinkLost(fmt::format("no connection to {}: {}", address, std::strerror(error)));
+  throw LinkLost(fmt::format("no connection to {}: {}", address, std::strerror(error)),
+                 cause_of(error));
+}
+
+LinkLost::Cause cause_of(int error) {
+  const bool gone = error == ECONNREFUSED || error == ECONNRESET || error == EPIPE || error == 0;
+  return gone ? LinkLost::Cause::Gone : LinkLost::Cause::Unreachable;
 }
 
 int accept_from(int listening, std::string& peer) {

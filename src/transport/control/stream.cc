@@ -35,7 +35,10 @@ void TcpStream::lose(std::string why) {
   why_ = std::move(why);
 }
 
-void TcpStream::fail(int error) { lose(std::strerror(error)); }
+void TcpStream::fail(int error) {
+  error_ = error;
+  lose(std::strerror(error));
+}
 
 // The hook may destroy us: the last thing to do.
 void TcpStream::changed() {

@@ -36,6 +36,7 @@ class TcpStream {
   bool connecting() const { return connecting_; }
   bool lost() const { return descriptor_ < 0; }
   const std::string& why() const { return why_; }
+  int error() const { return error_; }  // of the system, if that was it
   const std::string& peer() const { return peer_; }
 
  private:
@@ -58,6 +59,7 @@ class TcpStream {
   std::string out_;
   std::size_t written_ = 0;  // of out_
   std::string why_;
+  int error_ = 0;
   std::function<void()> hook_;
   std::shared_ptr<bool> here_ = std::make_shared<bool>(true);  // for calls that come later
 };

@@ -199,10 +199,12 @@ Task<std::unique_ptr<ControlLink>> TcpControlNet::connect(std::string address) {
     if (handshake.state() == Handshake::State::Failed)
       throw ConfigError(fmt::format("cannot talk to {}: {}", address, handshake.why()));
     if (stream->lost())
-      throw LinkLost(fmt::format("no connection to {}: {}", address, stream->why()));
+      throw LinkLost(fmt::format("no connection to {}: {}", address, stream->why()),
+                     cause_of(stream->error()));
     if (late)
       throw LinkLost(fmt::format("{} did not answer within {:.1f} s", address,
-                                 seconds(options_.handshake_limit)));
+                                 seconds(options_.handshake_limit)),
+                     LinkLost::Cause::Unreachable);
     co_await changed.wait();
   }
   std::unique_ptr<ControlLink> link = std::make_unique<Link>(*this, std::move(stream));
