@@ -244,8 +244,7 @@ Task<void> Process::Impl::lives(const NodeProgram& program) {
 Task<bool> Process::Impl::live(const NodeProgram& program) {
   Carriers carriers = make_carriers();
   const std::string contact = encode_ways(ways_of(carriers));
-  member_.set_contact(contact);
-  const std::shared_ptr<JobLife> life = co_await member_.join();
+  const std::shared_ptr<JobLife> life = co_await member_.join(contact);
   const LifeId id{node_, life->incarnation()};
   LiveEnv env(loop_, {.node = node_,
                       .incarnation = id.incarnation,

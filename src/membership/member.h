@@ -90,8 +90,6 @@ class JobMember {
   // The node's next life, as soon as a view has it. REQUIRES: the one before has ended, or none.
   Task<std::shared_ptr<JobLife>> join();
   Task<std::shared_ptr<JobLife>> join(std::string contact);  // by which this life is reached
-  // Of the next life to join: its transports are its own.
-  void set_contact(std::string contact) { options_.contact = std::move(contact); }
 
   bool coordinates() const { return coordinator_ != nullptr; }
 

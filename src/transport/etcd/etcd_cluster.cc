@@ -92,7 +92,9 @@ std::optional<EtcdReply> EtcdCluster::judge(const std::string& url, HttpAnswer a
   if (answer.status == 200) return reply;
   const std::string status = fmt::format("HTTP {}", answer.status);
   reply.refusal = parse_refusal(reply.text.text);
-  if (answer.status >= 500 || (reply.refusal && is_transient(reply.refusal->code))) {
+  // "Not implemented" does not pass: that is a web server of another kind.
+  const bool down = answer.status >= 500 && answer.status != 501;
+  if (down || (reply.refusal && is_transient(reply.refusal->code))) {
     why = status + ": " +
           (reply.refusal ? excerpt(reply.refusal->message) : excerpt(reply.text.text));
     return std::nullopt;

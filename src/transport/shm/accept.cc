@@ -16,7 +16,9 @@
 namespace shoal::shm {
 namespace {
 
-constexpr auto kGreetingTime = std::chrono::seconds(5);
+// Long: a process of ours may be busy or stopped meanwhile, and to refuse it is to lose it. It only
+// keeps those who never say anything from staying for ever.
+constexpr auto kGreetingTime = std::chrono::seconds(60);
 
 }  // namespace
 
@@ -109,9 +111,8 @@ void ShmCarrier::admit(const Note& hello, UniqueFd socket, std::vector<UniqueFd>
     Note note = make_note(NoteKind::Welcome, core_.self, life);
     note.mac = mac_of(core_.options.key, note, challenge, hello.nonce);
     const std::array<int, 2> ours{in->answers_descriptor(), core_.doorbell.get()};
-    // A socket that does not take it is one whose end we are about to read.
-    send_note(in->socket(), note, ours);
-    peers_[life].in = std::move(in);
+    // One that cannot be told that it is welcome sees the connection end, and knows.
+    if (send_note(in->socket(), note, ours) == Sent::Yes) peers_[life].in = std::move(in);
   } catch (const Error& e) {
     refuse(socket, e.what());
   }

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kLine = 64;
-constexpr std::size_t kPages = 4;  // More streams than the processor follows would not help.
-constexpr std::size_t kAhead = 4 * kLine;
+constexpr std::size_t kPages = 4;         // More streams than the processor follows would not help.
+constexpr std::size_t kStep = 2 * kLine;  // of one page, before the next gets its turn
 
 void stream_line(std::byte* to, const std::byte* from) {
   const auto* in = reinterpret_cast<const __m128i*>(from);
@@ -42,11 +42,13 @@ void stream_copy(std::byte* to, const std::byte* from, std::size_t size) {
   std::memcpy(to, from, unaligned);
   std::size_t at = unaligned;
   for (; at + kPages * kPage <= size; at += kPages * kPage) {
-    for (std::size_t line = 0; line < kPage; line += kLine) {
+    for (std::size_t step = 0; step < kPage; step += kStep) {
       for (std::size_t page = 0; page < kPages; ++page) {
-        const std::size_t here = at + page * kPage + line;
-        _mm_prefetch(reinterpret_cast<const char*>(from + here + kAhead), _MM_HINT_T0);
-        stream_line(to + here, from + here);
+        const std::size_t here = at + page * kPage + step;
+        for (std::size_t line = here; line < here + kStep; line += kLine)
+          _mm_prefetch(reinterpret_cast<const char*>(from + line + kStep), _MM_HINT_T0);
+        for (std::size_t line = here; line < here + kStep; line += kLine)
+          stream_line(to + line, from + line);
       }
     }
   }
