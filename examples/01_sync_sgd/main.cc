@@ -3,6 +3,10 @@
 // same in both worlds, because all it knows of the world is the Node that it is given.
 //
 //   build/release/bin/example_01_sync_sgd
+//
+// And between processes, of which any may be killed:
+//
+//   build/release/bin/shoal launch -n 4 --restart 10 -- build/release/bin/example_01_sync_sgd
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -12,6 +16,7 @@
 #include <mutex>
 #include <vector>
 
+#include "job/process.h"
 #include "learner/quadratic.h"
 #include "runtime/live/posix_files.h"
 #include "sim/world.h"
@@ -80,9 +85,25 @@ std::map<NodeId, std::vector<float>> train_for_real() {
   return results.parameters;
 }
 
+// One process of several, as whoever started it has said in the environment.
+int train_as_rank(const Lookup& environment) {
+  FromEnvironment job = process_from_environment(environment);
+  job.options.seed = kSeed;
+  job.options.folder = std::filesystem::temp_directory_path() / ("shoal-" + job.options.place.job);
+  Results results;
+  Process process(job.options);
+  process.run([&](Node& node) { return worker(node, results); });
+  fmt::print("rank {} is done, with {} parameters\n", job.options.place.rank,
+             results.parameters.begin()->second.size());
+  return 0;
+}
+
 }  // namespace
 
 int main() {
+  const Lookup environment = environment_of_this_process();
+  if (place_from_environment(environment).world > 1) return train_as_rank(environment);
+
   fmt::print("simulated, {} workers over 1 Gbit/s:\n", kWorkers);
   const auto simulated = simulate(false);
   fmt::print("simulated, worker 2 killed at 10 ms and back at 25 ms:\n");

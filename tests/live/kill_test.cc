@@ -68,11 +68,12 @@ class Killed : public testing::TestWithParam<const char*> {
 };
 INSTANTIATE_TEST_SUITE_P(Transports, Killed, testing::Values("shm", "ucx"));
 
-TEST_P(Killed, SurvivorsMakeTheNextStepAndTheKilledComesBack) {
-  LiveJob job(options());
+// Strikes at random moments, again and again.
+void kill_and_recover(const LiveJobOptions& options, int times, const std::string& what) {
+  LiveJob job(options);
   std::mt19937 random(7);
   std::vector<Nanoseconds> took;
-  for (int strike = 0; strike < strikes(4); ++strike) {
+  for (int strike = 0; strike < times; ++strike) {
     ASSERT_TRUE(job.eventually([&] { return job.all_in_step(); })) << job.output();
     std::this_thread::sleep_for(std::chrono::milliseconds(random() % 150));
     const std::uint32_t victim = random() % 4;
@@ -85,7 +86,18 @@ TEST_P(Killed, SurvivorsMakeTheNextStepAndTheKilledComesBack) {
   }
   ASSERT_TRUE(job.eventually([&] { return job.all_in_step(); })) << job.output();
   expect_every_step_once(job, 4);
-  print_times(std::string("SIGKILL, ") + GetParam(), took);
+  print_times(what, took);
+}
+
+TEST_P(Killed, SurvivorsMakeTheNextStepAndTheKilledComesBack) {
+  kill_and_recover(options(), strikes(4), std::string("SIGKILL, ") + GetParam());
+}
+
+// Four megabytes of gradients a step and hardly any work: most moments are inside a transfer.
+TEST_P(Killed, AlsoInsideATransfer) {
+  LiveJobOptions o = options();
+  o.rank = {"--transports", GetParam(), "--dimensions", "1000000", "--batch", "4"};
+  kill_and_recover(o, strikes(3), std::string("SIGKILL inside transfers, ") + GetParam());
 }
 
 TEST_P(Killed, AlsoInTheFirstSecond) {
