@@ -18,7 +18,7 @@ namespace {
 void say(const std::string& line) { fmt::print(stderr, "shoal: {}\n", line); }
 
 TcpControlOptions control_options(const OfficeOptions& office) {
-  TcpControlOptions control(JobToken::from_hex(office.token));
+  TcpControlOptions control{.token = JobToken::from_hex(office.token)};
   control.listen = office.listen;
   control.port = office.port;
   control.log = say;

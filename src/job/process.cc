@@ -111,7 +111,7 @@ Process::Impl::Impl(ProcessOptions options)
 }
 
 TcpControlOptions Process::Impl::control_options() const {
-  TcpControlOptions control(JobToken::from_hex(options_.token));
+  TcpControlOptions control{.token = JobToken::from_hex(options_.token)};
   control.listen = options_.listen;
   if (options_.coordinate) control.port = options_.place.master_port;
   control.log = [this](const std::string& line) { say(line); };

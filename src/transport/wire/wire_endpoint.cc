@@ -224,8 +224,7 @@ void WireEndpoint::close_connections(const std::function<bool(LifeId)>& which) {
     if (p.from != self_.node && which(from)) closing.push_back(from);
   });
   std::ranges::sort(closing);
-  const auto repeated = std::ranges::unique(closing);
-  closing.erase(repeated.begin(), repeated.end());
+  closing.erase(std::unique(closing.begin(), closing.end()), closing.end());
   for (auto& [node, incoming] : incoming_)
     if (node != self_.node && which({node, incoming.incarnation})) forget(incoming);
   for (const LifeId peer : closing) {
