@@ -184,8 +184,10 @@ bool LiveLoop::poll() {
     const Polled polled = pollers_[i];
     if (polled.poller == nullptr || !polled.poller->poll()) continue;
     any = true;
-    if (polled.spin > Duration::zero())
-      spin_until_ = std::max(spin_until_, now() + polled.spin * spin_times_);
+    if (polled.spin <= Duration::zero()) continue;
+    const int times =
+        pollers_[i].poller != nullptr && polled.poller->busy() ? kSpinTimesMax : spin_times_;
+    spin_until_ = std::max(spin_until_, now() + polled.spin * times);
   }
   std::erase_if(pollers_, [](const Polled& p) { return p.poller == nullptr; });
   return any;

@@ -29,6 +29,8 @@ class Poller {
   virtual ~Poller() = default;
   virtual bool poll() = 0;  // true when something happened
   virtual bool arm() = 0;   // false when something came in meanwhile: poll again before sleeping
+  // A transfer is going on: the next piece of it is worth more than a short spin.
+  virtual bool busy() const { return false; }
 };
 
 // Something whose operations may wait in vain: an endpoint. Asked only when its loop goes to sleep.
@@ -99,7 +101,8 @@ class LiveLoop {
   void watch_signal(int signal, Function received);
   // Polls in every turn, and for `spin` before each sleep: a wake-up costs more than dense traffic
   // takes to bring the next message. Longer, up to 8 times, while sleeps turn out short: two loops
-  // that wake each other would never get out of it. REQUIRES: the poller's descriptor is watched.
+  // that wake each other would never get out of it; and that long while the poller is busy.
+  // REQUIRES: the poller's descriptor is watched.
   void add_poller(Poller& poller, Duration spin);
   void remove_poller(Poller& poller);
   void add_stall_source(StallSource& source);

@@ -77,6 +77,7 @@ class UcxCarrier final : public Carrier, private Poller {
 
   bool poll() override;
   bool arm() override;
+  bool busy() const override { return !sending_.empty() || !fetching_.empty(); }
   bool deliver();
   LinePtr make_line(LifeId peer, const std::string& contact);
   void close_line(LinePtr line);
