@@ -241,7 +241,7 @@ TEST_F(ShmProcessTest, WhatWasSentBeforeAnOrderlyEndArrives) {
   EXPECT_EQ(room, pattern(100'000));
 }
 
-TEST_F(ShmProcessTest, AnotherUserIsRefused) {
+TEST_F(ShmProcessTest, AsRootAnotherUserIsRefused) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can come as somebody else";
   Child child({"intruder", contact()});
   until([&] { return shm_stats(self.carrier()).refused == 1; });

@@ -256,7 +256,7 @@ begin tests_between_two_hosts_may_be_skipped_without_root
 fake ctest <<'END'
 case " $* " in *" --show-only "*) exit 0 ;; esac
 echo " 1/2 Test  #1: two_hosts ......***Skipped   0.01 sec"
-echo " 2/2 Test  #2: wire.two_hosts ......***Skipped   0.01 sec"
+echo " 2/2 Test  #2: Shm.AsRootOne ......***Skipped   0.01 sec"
 echo "100% tests passed, 0 tests failed out of 2"
 END
 shoalw test
@@ -265,7 +265,7 @@ expect_has "$out" "2 tests did not run"
 fake id <<<'echo 1000'
 shoalw test
 expect_equal "$rc" 0
-expect_has "$out" "2 tests were skipped, because two hosts on one machine need root"
+expect_has "$out" "2 tests were skipped, because they need root"
 
 # The first build stops inside cmake until it is told to go on; that happens when the second has said that it waits.
 # Without the lock the second says nothing and ends, which ends the reading of its pipe, and its calls come first.
