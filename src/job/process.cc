@@ -150,12 +150,7 @@ MemberOptions Process::Impl::member_options() {
 }
 
 void Process::Impl::see_view() {
-  Event event;
-  event.kind = EventKind::ViewSeen;
-  event.generation = view_->generation;
-  event.a = view_->size();
-  event.b = hash_of(*view_);
-  node_env_->record(event);
+  node_env_->record(view_event(*view_));
   endpoint_->adopt(view_);
 }
 

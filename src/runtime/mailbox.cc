@@ -4,6 +4,18 @@
 
 namespace shoal {
 
+Event message_event(EventKind kind, NodeId peer, const Tag& tag, Bytes size, std::uint64_t c) {
+  Event event;
+  event.kind = kind;
+  event.peer = peer;
+  event.generation = tag.generation;
+  event.group = tag.group;
+  event.a = tag.id;
+  event.b = size.value();
+  event.c = c;
+  return event;
+}
+
 Mailbox::~Mailbox() {
   receives_.each([](RecvOp& op) { static_cast<ListHook<InMailbox>&>(op).unlink(); });
   arrivals_.each([this](Arrival& a) {

@@ -14,6 +14,9 @@
 
 namespace shoal {
 
+// What the flight recorder keeps of a message.
+Event message_event(EventKind kind, NodeId peer, const Tag& tag, Bytes size, std::uint64_t c);
+
 // A message that has arrived and waits to be matched. Transports derive from it.
 struct Arrival : ListHook<struct InArrivals> {
   NodeId from;

@@ -42,6 +42,15 @@ std::uint64_t hash_of(const View& view) {
   return hash.value();
 }
 
+Event view_event(const View& view) {
+  Event event;
+  event.kind = EventKind::ViewSeen;
+  event.generation = view.generation;
+  event.a = view.size();
+  event.b = hash_of(view);
+  return event;
+}
+
 ViewDecision decide_view(Time now, const CoordinatorState& state,
                          const CoordinatorOptions& options) {
   std::vector<Member> members;

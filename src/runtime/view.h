@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/recorder.h"
 #include "base/types.h"
 
 namespace shoal {
@@ -42,6 +43,7 @@ using ViewPtr = std::shared_ptr<const View>;
 
 std::string describe(const View& view);
 std::uint64_t hash_of(const View& view);  // of its members and their lives
+Event view_event(const View& view);       // that a node has seen it, for the flight recorder
 
 // What the coordinator knows of one node that has asked to take part.
 struct Candidate {

@@ -83,16 +83,9 @@ SimEndpoint::~SimEndpoint() {
 
 void SimEndpoint::record(EventKind kind, NodeId peer, const Tag& tag, Bytes size, std::uint64_t c) {
   if (!world_->recording()) return;
-  Event event;
-  event.kind = kind;
+  Event event = message_event(kind, peer, tag, size, c);
   event.node = self_;
   event.incarnation = incarnation_;
-  event.peer = peer;
-  event.generation = tag.generation;
-  event.group = tag.group;
-  event.a = tag.id;
-  event.b = size.value();
-  event.c = c;
   world_->record(event);
 }
 

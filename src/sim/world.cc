@@ -241,12 +241,7 @@ void World::view_arrives(NodeId node, Incarnation life, const ViewPtr& view) {
     if (slot(node).was_member) fence(node, "evicted: " + describe(*view));
     return;
   }
-  Event event;
-  event.kind = EventKind::ViewSeen;
-  event.generation = view->generation;
-  event.a = view->size();
-  event.b = hash_of(*view);
-  l.env.record(event);
+  l.env.record(view_event(*view));
   l.endpoint.adopt(view);
   l.membership.view_arrived(view);
 }

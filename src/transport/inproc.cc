@@ -19,9 +19,9 @@ std::exception_ptr peer_lost(NodeId peer, const std::string& why) {
 
 InprocEndpoint::InprocEndpoint(InprocNet& net, LiveLoop& loop, Env& env, NodeId self,
                                Incarnation incarnation)
-    : net_(&net),
+    : LiveEndpoint(env),
+      net_(&net),
       loop_(&loop),
-      env_(&env),
       port_(std::make_shared<InprocPort>(InprocPort{self, incarnation, &loop, this})),
       mailbox_(*this) {
   net_->attach(port_);
@@ -29,32 +29,18 @@ InprocEndpoint::InprocEndpoint(InprocNet& net, LiveLoop& loop, Env& env, NodeId 
 }
 
 InprocEndpoint::~InprocEndpoint() {
-  if (state_ != State::Dead) die("it is gone", nullptr);
+  if (state() != State::Dead) die("it is gone", nullptr);
   SHOAL_CHECK(flights_.empty(), "an endpoint ended while a peer reads from its node's ranges");
   loop_->remove_stall_source(*this);
   port_->endpoint = nullptr;
-}
-
-void InprocEndpoint::record(EventKind kind, NodeId peer, const Tag& tag, Bytes size,
-                            std::uint64_t c) {
-  if (state_ == State::Dead) return;  // The dead do not speak.
-  Event event;
-  event.kind = kind;
-  event.peer = peer;
-  event.generation = tag.generation;
-  event.group = tag.group;
-  event.a = tag.id;
-  event.b = size.value();
-  event.c = c;
-  env_->record(event);
 }
 
 // ---- Sending
 
 void InprocEndpoint::start_send(SendOp& op) {
   ++progress_;
-  if (state_ == State::Fenced) return op.failed_with(fenced_);
-  if (state_ != State::Open) return parked_.push_back(&op);
+  if (state() == State::Fenced) return op.failed_with(fenced());
+  if (state() != State::Open) return park(op);
   if (mailbox_.retired(op.tag)) return op.failed_with(std::make_exception_ptr(Cancelled()));
   Outgoing* const out = connect(op.to);
   if (out == nullptr) return op.failed_with(peer_lost(op.to, mailbox_.lost(op.to)));
@@ -121,7 +107,7 @@ void InprocEndpoint::abort_send(SendOp& op) {
   record(EventKind::OpCancelled, op.to, op.tag, op.payload.size, 0);
   auto* const flight = static_cast<InprocParcel*>(std::exchange(op.flight, nullptr));
   if (flight == nullptr) {
-    std::erase(parked_, &op);
+    unpark(op);
     return;
   }
   flight->op = nullptr;
@@ -153,13 +139,13 @@ void InprocEndpoint::answered(const InprocParcelPtr& parcel, InprocOutcome outco
 
 void InprocEndpoint::end_send(SendOp& op, const InprocParcel& parcel, InprocOutcome outcome,
                               const std::string& why) {
-  if (state_ == State::Dead) return parked_.push_back(&op);
+  if (state() == State::Dead) return park(op);
   if (outcome == InprocOutcome::Delivered) {
     record(EventKind::SendDone, op.to, op.tag, op.payload.size, 0);
     return op.sent();
   }
-  if (state_ == State::Fenced) return op.failed_with(fenced_);
-  if (state_ == State::Fencing || outcome == InprocOutcome::Fenced) return parked_.push_back(&op);
+  if (state() == State::Fenced) return op.failed_with(fenced());
+  if (state() == State::Fencing || outcome == InprocOutcome::Fenced) return park(op);
   op.failed_with(parcel.error ? parcel.error : peer_lost(op.to, why));
 }
 
@@ -194,7 +180,7 @@ void InprocEndpoint::settle(const InprocParcelPtr& flight, const std::exception_
 }
 
 void InprocEndpoint::lose(NodeId peer, Incarnation life, const std::string& why) {
-  if (state_ != State::Open || peer == self()) return;
+  if (state() != State::Open || peer == self()) return;
   mailbox_.lose(peer, life, why);
   for (const InprocParcelPtr& f : flights()) {
     if (f->target->node == peer && f->target->incarnation <= life) settle(f, peer_lost(peer, why));
@@ -202,7 +188,7 @@ void InprocEndpoint::lose(NodeId peer, Incarnation life, const std::string& why)
 }
 
 void InprocEndpoint::adopt(const ViewPtr& view) {
-  if (state_ != State::Open) return;
+  if (state() != State::Open) return;
   mailbox_.adopt(view);
   for (const InprocParcelPtr& f : flights()) {
     const NodeId to = f->target->node;
@@ -212,33 +198,19 @@ void InprocEndpoint::adopt(const ViewPtr& view) {
   }
 }
 
-void InprocEndpoint::fence(const std::string& why) {
-  if (state_ != State::Open) return;
-  state_ = State::Fencing;
-  fenced_ = std::make_exception_ptr(Fenced(why));
-  fenced_why_ = why;
-  quiesce([this] { fail_everything(); });
-}
-
-void InprocEndpoint::fail_everything() {
-  state_ = State::Fenced;
-  Event event;
-  event.kind = EventKind::FencedOut;
-  env_->record(event);
+void InprocEndpoint::fail_receives(const std::exception_ptr& error) {
   while (!transfers_.empty()) {
     InprocParcel& parcel = transfers_.front();
     RecvOp& op = *parcel.receive;
     end_transfer(parcel, InprocOutcome::Gone, "it was evicted");
-    op.failed_with(fenced_);
+    op.failed_with(error);
   }
-  mailbox_.fail_all(fenced_);
-  for (SendOp* op : std::exchange(parked_, {})) op->failed_with(fenced_);
-  tell_fenced(fenced_why_);
+  mailbox_.fail_all(error);
 }
 
 void InprocEndpoint::die(const std::string& why, std::function<void()> quiet) {
-  SHOAL_CHECK(state_ != State::Dead, "node {} died twice", self());
-  state_ = State::Dead;
+  SHOAL_CHECK(state() != State::Dead, "node {} died twice", self());
+  dead();
   quiet_ = nullptr;
   while (!transfers_.empty()) end_transfer(transfers_.front(), InprocOutcome::Gone, why);
   net_->detach(port_, why);
@@ -255,7 +227,7 @@ void InprocEndpoint::quiesce(std::function<void()> quiet) {
     if (op == nullptr) continue;
     f->op = nullptr;
     op->flight = nullptr;
-    parked_.push_back(op);
+    park(*op);
   }
   if (!flights_.empty()) {
     quiet_ = std::move(quiet);
@@ -284,7 +256,7 @@ Task<void> InprocEndpoint::retire(GroupId group, Generation generation) {
 // ---- What is waited for
 
 bool InprocEndpoint::pending() const {
-  return state_ != State::Dead && (!flights_.empty() || mailbox_.has_receives());
+  return state() != State::Dead && (!flights_.empty() || mailbox_.has_receives());
 }
 
 std::vector<std::string> InprocEndpoint::waiting() {

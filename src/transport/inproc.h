@@ -47,7 +47,6 @@ class InprocEndpoint final : public LiveEndpoint, private Mailbox::Host {
 
   void adopt(const ViewPtr& view) override;
   void lose(NodeId peer, Incarnation life, const std::string& why) override;
-  void fence(const std::string& why) override;
   void die(const std::string& why, std::function<void()> quiet) override;
 
   // For the net, on the loop's thread.
@@ -59,7 +58,6 @@ class InprocEndpoint final : public LiveEndpoint, private Mailbox::Host {
   std::vector<std::string> waiting() override;
 
  private:
-  enum class State : std::uint8_t { Open, Fencing, Fenced, Dead };
   struct Outgoing {
     InprocPortPtr port;
     std::uint64_t sequence = 0;
@@ -69,6 +67,8 @@ class InprocEndpoint final : public LiveEndpoint, private Mailbox::Host {
     std::uint64_t sequence = 0;
   };
 
+  void quiesce(std::function<void()> quiet) override;
+  void fail_receives(const std::exception_ptr& error) override;
   void start_send(SendOp& op) override;
   void abort_send(SendOp& op) override;
   void start_recv(RecvOp& op) override;
@@ -94,24 +94,16 @@ class InprocEndpoint final : public LiveEndpoint, private Mailbox::Host {
                 const std::string& why);
   void settle(const InprocParcelPtr& flight, const std::exception_ptr& error);
   void forget(const InprocParcel& flight);
-  void quiesce(std::function<void()> quiet);
-  void fail_everything();
   bool holds(GroupId group, Generation generation) const;
-  void record(EventKind kind, NodeId peer, const Tag& tag, Bytes size, std::uint64_t c);
 
   InprocNet* net_;
   LiveLoop* loop_;
-  Env* env_;
   InprocPortPtr port_;
-  State state_ = State::Open;
-  std::exception_ptr fenced_;
-  std::string fenced_why_;
   std::function<void()> quiet_;
   std::map<NodeId, Outgoing> outgoing_;
   std::map<NodeId, Incoming> incoming_;
   std::map<std::uint64_t, InprocParcelPtr> flights_;  // rendezvous sends, oldest first
   std::uint64_t next_flight_ = 1;
-  std::vector<SendOp*> parked_;  // that will end when the endpoint is quiet, or be cancelled
   List<InprocParcel, struct InTransfers> transfers_;
   Signal freed_;
   std::uint64_t progress_ = 0;

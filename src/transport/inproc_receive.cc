@@ -13,8 +13,8 @@ namespace shoal {
 
 void InprocEndpoint::start_recv(RecvOp& op) {
   ++progress_;
-  if (state_ == State::Fenced) return op.failed_with(fenced_);
-  if (state_ == State::Dead) return;  // It waits to be cancelled.
+  if (state() == State::Fenced) return op.failed_with(fenced());
+  if (state() == State::Dead) return;  // It waits to be cancelled.
   record(EventKind::RecvPosted, op.match.from, op.match.tag, op.room.size, 0);
   mailbox_.post(op);
 }
@@ -30,7 +30,7 @@ void InprocEndpoint::abort_recv(RecvOp& op) {
 // ---- Frames
 
 void InprocEndpoint::arrived(const InprocParcelPtr& parcel) {
-  if (state_ == State::Dead || state_ == State::Fenced)
+  if (state() == State::Dead || state() == State::Fenced)
     return let_go(*parcel, InprocOutcome::Gone, "it is out");
   try {
     const Header header = open(*parcel);
@@ -70,7 +70,7 @@ Header InprocEndpoint::open(const InprocParcel& parcel) {
 // What a peer sends cannot be trusted any more: for us that life of it is over, and it is told so.
 void InprocEndpoint::break_link(const InprocParcelPtr& parcel, const std::string& why) {
   const InprocPort& peer = *parcel->sender;
-  env_->probe("inproc: corrupt frame");
+  env().probe("inproc: corrupt frame");
   while (InprocParcel* p =
              transfers_.find([&](const InprocParcel& q) { return q.from == peer.node; })) {
     RecvOp& op = *p->receive;

@@ -57,12 +57,7 @@ struct InprocWorld::Life {
     env.record(event);
   }
   void see(const ViewPtr& view) {
-    Event event;
-    event.kind = EventKind::ViewSeen;
-    event.generation = view->generation;
-    event.a = view->size();
-    event.b = hash_of(*view);
-    env.record(event);
+    env.record(view_event(*view));
     endpoint->adopt(view);
     membership.view_arrived(view);
   }

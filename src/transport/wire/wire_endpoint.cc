@@ -33,8 +33,8 @@ Ways ways_of(const Carriers& carriers) {
 
 WireEndpoint::WireEndpoint(LiveLoop& loop, Env& env, LifeId self, Carriers carriers,
                            const Directory& directory)
-    : loop_(&loop),
-      env_(&env),
+    : LiveEndpoint(env),
+      loop_(&loop),
       self_(self),
       directory_(&directory),
       carriers_(std::move(carriers)),
@@ -50,20 +50,6 @@ WireEndpoint::~WireEndpoint() {
   SHOAL_CHECK(flights_.empty() && fetches_.empty(), "an endpoint ended with ranges in flight");
   for (auto& [node, incoming] : incoming_) forget(incoming);
   loop_->remove_stall_source(*this);
-}
-
-void WireEndpoint::record(EventKind kind, NodeId peer, const Tag& tag, Bytes size,
-                          std::uint64_t c) {
-  if (state_ == State::Dead) return;  // The dead do not speak.
-  Event event;
-  event.kind = kind;
-  event.peer = peer;
-  event.generation = tag.generation;
-  event.group = tag.group;
-  event.a = tag.id;
-  event.b = size.value();
-  event.c = c;
-  env_->record(event);
 }
 
 std::shared_ptr<std::byte> WireEndpoint::allocate(Bytes size) {
@@ -87,8 +73,8 @@ void WireEndpoint::start_send(SendOp& op) {
   ++progress_;
   SHOAL_CHECK(!op.payload.phantom(), "a phantom of {} bytes cannot be sent for real",
               op.payload.size);
-  if (state_ == State::Fenced) return op.failed_with(fenced_);
-  if (state_ != State::Open) return parked_.push_back(&op);
+  if (state() == State::Fenced) return op.failed_with(fenced());
+  if (state() != State::Open) return park(op);
   if (mailbox_.retired(op.tag)) return op.failed_with(std::make_exception_ptr(Cancelled()));
   Outgoing* const out = connect(op.to);
   if (out == nullptr) return op.failed_with(peer_lost(op.to, mailbox_.lost(op.to)));
@@ -158,15 +144,15 @@ void WireEndpoint::abort_send(SendOp& op) {
   auto* const flight = static_cast<Flight*>(std::exchange(op.flight, nullptr));
   // What is on its way cannot be taken back: the range stays busy, and retire() waits for it.
   if (flight != nullptr) flight->op = nullptr;
-  std::erase(parked_, &op);
+  unpark(op);
 }
 
 void WireEndpoint::sent(Flight& flight) {
   ++progress_;
   if (SendOp* const op = std::exchange(flight.op, nullptr)) {
     op->flight = nullptr;
-    if (state_ == State::Dead) {
-      parked_.push_back(op);
+    if (state() == State::Dead) {
+      park(*op);
     } else {
       record(EventKind::SendDone, op->to, op->tag, op->payload.size, 0);
       op->sent();
@@ -180,10 +166,10 @@ void WireEndpoint::failed(Flight& flight, const std::string& why) {
   const LifeId to = flight.to;
   if (SendOp* const op = std::exchange(flight.op, nullptr)) {
     op->flight = nullptr;
-    if (state_ == State::Fenced) {
-      op->failed_with(fenced_);
-    } else if (state_ != State::Open) {
-      parked_.push_back(op);
+    if (state() == State::Fenced) {
+      op->failed_with(fenced());
+    } else if (state() != State::Open) {
+      park(*op);
     } else {
       const std::string& known = mailbox_.lost(to.node);
       op->failed_with(peer_lost(to.node, known.empty() ? why : known));
@@ -207,13 +193,13 @@ void WireEndpoint::lost(LifeId peer, const std::string& why) {
 }
 
 void WireEndpoint::lose(NodeId peer, Incarnation life, const std::string& why) {
-  if (state_ != State::Open || peer == self_.node) return;
+  if (state() != State::Open || peer == self_.node) return;
   mailbox_.lose(peer, life, why);
   close_connections([&](LifeId l) { return l.node == peer && l.incarnation <= life; });
 }
 
 void WireEndpoint::adopt(const ViewPtr& view) {
-  if (state_ != State::Open) return;
+  if (state() != State::Open) return;
   mailbox_.adopt(view);
   close_connections([&](LifeId l) { return mailbox_.over(l.node, l.incarnation); });
   // At once, and not with the first message: a peer that dies is then noticed by whoever only
@@ -247,28 +233,12 @@ void WireEndpoint::close_connections(const std::function<bool(LifeId)>& which) {
   }
 }
 
-void WireEndpoint::fence(const std::string& why) {
-  if (state_ != State::Open) return;
-  state_ = State::Fencing;
-  fenced_ = std::make_exception_ptr(Fenced(why));
-  fenced_why_ = why;
-  quiesce([this] { fail_everything(); });
-}
-
-void WireEndpoint::fail_everything() {
-  state_ = State::Fenced;
-  Event event;
-  event.kind = EventKind::FencedOut;
-  env_->record(event);
-  mailbox_.fail_all(fenced_);
-  for (SendOp* op : std::exchange(parked_, {})) op->failed_with(fenced_);
-  tell_fenced(fenced_why_);
-}
+void WireEndpoint::fail_receives(const std::exception_ptr& error) { mailbox_.fail_all(error); }
 
 void WireEndpoint::die(const std::string& why, std::function<void()> quiet) {
   (void)why;  // The peers learn it from the membership, and from the connection.
-  SHOAL_CHECK(state_ != State::Dead, "node {} died twice", self());
-  state_ = State::Dead;
+  SHOAL_CHECK(state() != State::Dead, "node {} died twice", self());
+  dead();
   quiesce(std::move(quiet));
 }
 
@@ -308,7 +278,7 @@ Task<void> WireEndpoint::retire(GroupId group, Generation generation) {
 // ---- What is waited for
 
 bool WireEndpoint::pending() const {
-  return state_ != State::Dead &&
+  return state() != State::Dead &&
          (!flights_.empty() || !fetches_.empty() || mailbox_.has_receives());
 }
 

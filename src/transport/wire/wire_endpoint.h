@@ -55,7 +55,6 @@ class WireEndpoint final : public LiveEndpoint, private Mailbox::Host, private C
 
   void adopt(const ViewPtr& view) override;
   void lose(NodeId peer, Incarnation life, const std::string& why) override;
-  void fence(const std::string& why) override;
   void die(const std::string& why, std::function<void()> quiet) override;
 
   // Asks every peer that something waits for what it is doing; `answer` is called for each that
@@ -72,7 +71,6 @@ class WireEndpoint final : public LiveEndpoint, private Mailbox::Host, private C
   std::vector<std::string> waiting() override;
 
  private:
-  enum class State : std::uint8_t { Open, Fencing, Fenced, Dead };
   struct Outgoing {
     LifeId life;
     Carrier* carrier = nullptr;
@@ -88,6 +86,8 @@ class WireEndpoint final : public LiveEndpoint, private Mailbox::Host, private C
     std::map<std::uint32_t, Lane> lanes;
   };
 
+  void quiesce(std::function<void()> quiet) override;
+  void fail_receives(const std::exception_ptr& error) override;
   void start_send(SendOp& op) override;
   void abort_send(SendOp& op) override;
   void start_recv(RecvOp& op) override;
@@ -117,19 +117,12 @@ class WireEndpoint final : public LiveEndpoint, private Mailbox::Host, private C
   void finish_reading(Parcel& parcel, ReadOp& op, ConstBuf data);
   void broken_off(RecvOp& op, const std::exception_ptr& error);
   void close_connections(const std::function<bool(LifeId)>& which);
-  void quiesce(std::function<void()> quiet);
   void look_quiet();
-  void fail_everything();
   bool holds(GroupId group, Generation generation);
-  void record(EventKind kind, NodeId peer, const Tag& tag, Bytes size, std::uint64_t c);
 
   LiveLoop* loop_;
-  Env* env_;
   const LifeId self_;
   const Directory* directory_;
-  State state_ = State::Open;
-  std::exception_ptr fenced_;
-  std::string fenced_why_;
   std::function<void()> quiet_;
   std::function<std::string()> situation_;
   Answer answer_;
@@ -138,7 +131,6 @@ class WireEndpoint final : public LiveEndpoint, private Mailbox::Host, private C
   std::map<NodeId, Incoming> incoming_;
   List<Flight, struct InFlights> flights_;
   List<Parcel, struct InFetches> fetches_;
-  std::vector<SendOp*> parked_;  // that will end when the endpoint is quiet, or be cancelled
   Signal freed_;
   std::uint64_t progress_ = 0;
   Carriers carriers_;

@@ -25,7 +25,7 @@ struct WireEndpoint::Note final : Flight {
 
 void WireEndpoint::send_note(NodeId to, std::uint32_t lane, std::uint64_t id, std::string text) {
   Outgoing* const out = connect(to);
-  if (out == nullptr || state_ != State::Open) return;
+  if (out == nullptr || state() != State::Open) return;
   if (text.size() > kNoteMax) text.resize(kNoteMax);
   auto note = std::make_unique<Note>(std::move(text));
   const ConstBuf payload = const_buf(std::span<const char>(note->text));

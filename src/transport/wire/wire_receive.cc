@@ -10,8 +10,8 @@ namespace shoal {
 
 void WireEndpoint::start_recv(RecvOp& op) {
   ++progress_;
-  if (state_ == State::Fenced) return op.failed_with(fenced_);
-  if (state_ == State::Dead) return;  // It waits to be cancelled.
+  if (state() == State::Fenced) return op.failed_with(fenced());
+  if (state() == State::Dead) return;  // It waits to be cancelled.
   record(EventKind::RecvPosted, op.match.from, op.match.tag, op.room.size, 0);
   mailbox_.post(op);
 }
@@ -26,19 +26,19 @@ void WireEndpoint::abort_recv(RecvOp& op) {
 }
 
 void WireEndpoint::arrived(Parcel& parcel) {
-  if (state_ != State::Open) return parcel.carrier->release(parcel);
+  if (state() != State::Open) return parcel.carrier->release(parcel);
   ++progress_;
   try {
     const Header header = check(parcel);
     // A listener outlives the lives of its node: some peer has not heard of the new one yet.
     if (header.target != self_.node || header.target_incarnation != self_.incarnation) {
-      env_->probe("wire: a message for another life");
+      env().probe("wire: a message for another life");
       return parcel.carrier->release(parcel);
     }
     take_in_order(parcel, header.sequence);
   } catch (const Corrupt& error) {
     // What this peer sends cannot be trusted any more: for us that life of it is over.
-    env_->probe("wire: corrupt frame");
+    env().probe("wire: corrupt frame");
     fmt::print(stderr, "shoal: node {}: {}\n", self_.node, error.what());
     const std::optional<LifeId> sender = parcel.sender;
     parcel.carrier->release(parcel);
@@ -115,7 +115,7 @@ void WireEndpoint::matched(RecvOp& op, Arrival& arrival) {
   }
   // A connection of our own to whom we receive from: when that peer freezes, closing it is what
   // frees the room.
-  if (state_ == State::Open) connect(parcel.from);
+  if (state() == State::Open) connect(parcel.from);
   if (parcel.carrier->fetch(parcel, room)) return finish_receive(parcel, op);
   parcel.receive = &op;
   op.flight = &parcel;
@@ -146,7 +146,7 @@ void WireEndpoint::fetched(Parcel& parcel, const std::string& error) {
   ++progress_;
   RecvOp* const op = std::exchange(parcel.receive, nullptr);
   if (op != nullptr) op->flight = nullptr;
-  if (op != nullptr && error.empty() && state_ == State::Open) {
+  if (op != nullptr && error.empty() && state() == State::Open) {
     static_cast<ListHook<InFetches>&>(parcel).unlink();
     finish_receive(parcel, *op);
     freed_.notify_all();
@@ -174,9 +174,9 @@ void WireEndpoint::end_fetch(Parcel& parcel) {
 // A receive from anyone outlives the loss of one: it goes on waiting. So does one of a node that is
 // being fenced, until everything is; the dead wait to be cancelled.
 void WireEndpoint::broken_off(RecvOp& op, const std::exception_ptr& error) {
-  if (state_ == State::Dead) return;
-  if (state_ == State::Fenced) return op.failed_with(fenced_);
-  if (state_ == State::Fencing || op.match.from == kAnyone) return mailbox_.post(op);
+  if (state() == State::Dead) return;
+  if (state() == State::Fenced) return op.failed_with(fenced());
+  if (state() == State::Fencing || op.match.from == kAnyone) return mailbox_.post(op);
   op.failed_with(error);
 }
 
