@@ -31,9 +31,9 @@ constexpr std::uint64_t kTurnsPerLook = 64;
 // Looks for stalls in the time after which one is reported.
 constexpr int kLooksPerStall = 5;
 // A sleep was in vain when spinning would have been cheaper, and right when it lasted much longer.
-constexpr Duration kShortSleep = std::chrono::microseconds(100);
-constexpr Duration kLongSleep = std::chrono::microseconds(500);
-constexpr int kSpinTimesMax = 8;
+constexpr Duration kShortSleep = std::chrono::microseconds(250);
+constexpr Duration kLongSleep = std::chrono::microseconds(1000);
+constexpr int kSpinTimesMax = 16;
 
 int checked(int result, const char* call) {
   SHOAL_CHECK(result >= 0, "{}: {}", call, std::strerror(errno));
