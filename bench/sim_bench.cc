@@ -110,7 +110,7 @@ BenchRow thousand_nodes(std::uint32_t nodes, std::uint64_t steps) {
   const Outcome outcome = world.run([&](Node& node) -> Task<> {
     PhantomLearner learner(layers);
     NoKeeper keeper;
-    Replica replica(node.endpoint, Seed(1), 1'000'000, learner.parameters(), learner.substance());
+    Replica replica(node.endpoint, learner, Ledger(Seed(1), 1'000'000));
     SyncOptions options;
     options.steps = Step(steps);
     options.batch = 32 * nodes;

@@ -40,6 +40,26 @@ function(shoal_layer name)
     "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
   list(TRANSFORM arg_DEPENDS PREPEND "shoal::")
   target_link_libraries(shoal_${name} ${scope} ${arg_DEPENDS} ${arg_LIBRARIES})
+  if(compiled)
+    shoal_precompile_layer_headers(shoal_${name})
+  endif()
+endfunction()
+
+# What nearly every file includes is compiled once: it took half the time of a small one. clang++ compiles without,
+# and so finds what a file forgot to include.
+function(shoal_precompile_layer_headers name)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    return()
+  endif()
+  if(NOT TARGET shoal_layer_headers)
+    file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/layer_headers.cc" CONTENT "")
+    add_library(shoal_layer_headers STATIC "${PROJECT_BINARY_DIR}/layer_headers.cc")
+    target_link_libraries(shoal_layer_headers PRIVATE fmt::fmt)
+    target_precompile_headers(shoal_layer_headers PRIVATE
+      <fmt/core.h> <algorithm> <array> <chrono> <coroutine> <cstddef> <cstdint> <cstring> <deque> <exception>
+      <functional> <map> <memory> <optional> <set> <span> <string> <string_view> <utility> <variant> <vector>)
+  endif()
+  target_precompile_headers(${name} REUSE_FROM shoal_layer_headers)
 endfunction()
 
 # shoal_test(NAME SOURCES file... [DEPENDS layer...] [LIBRARIES target...] [LABELS label...])

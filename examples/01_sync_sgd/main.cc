@@ -43,7 +43,7 @@ struct Results {
 Task<void> worker(Node& node, Results& results) {
   QuadraticLearner learner({.seed = kSeed, .dimensions = Elements(1000), .condition = 20});
   // 1,024 samples an epoch, dealt anew every time, each to one worker.
-  Replica replica(node.endpoint, kSeed, 1024, learner.parameters(), learner.substance());
+  Replica replica(node.endpoint, learner, Ledger(kSeed, 1024));
   SnapshotKeeper keeper(node, "checkpoint");
 
   SyncOptions options;

@@ -1,17 +1,23 @@
 // Learner: what turns parameters and samples into a gradient.
 //
-// Backward yields a stream of ready buckets, last layer first; the strategy consumes them while
-// backward goes on:
+// It keeps no state between calls: parameters, running statistics and counters all lie in the arena
+// that it is given (layout.h), so that one learner may serve several replicas.
+//
+// Backward yields a stream of ready buckets, which the strategy consumes while backward goes on:
 //
 //   Channel<Ready> ready;
-//   group.spawn(learner.gradient(env, w, g, samples, ready));
+//   group.spawn(learner.gradient(env, state, {.g = g}, portion, ready, score));
 //   while (auto bucket = co_await ready.next()) group.spawn(exchange(*bucket));
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "base/types.h"
+#include "learner/layout.h"
 #include "runtime/channel.h"
 #include "runtime/env.h"
 #include "runtime/range.h"
@@ -19,28 +25,80 @@
 
 namespace shoal {
 
-// A bucket of the gradient that is complete: a range of the arena. (Factors of fully connected
-// layers will come with it.)
+// The gradient of a fully connected layer's weight is error^T x input: of batch x (rows + columns)
+// numbers where the gradient has rows x columns.
+struct Factors {
+  Elements batch, rows, columns;
+  std::shared_ptr<const float> error;  // batch x rows
+  std::shared_ptr<const float> input;  // batch x columns
+};
+
+// A bucket of the gradient that is complete: a range of the arena.
 struct Ready {
   std::uint32_t bucket = 0;  // its number, the same on every worker
   Elements at;
   Elements n;
+  std::optional<Factors> factors = {};  // when asked for, of a bucket that is one such weight
 };
 
-// Thread safety: used by one node. The same learner may serve several steps, one after the other.
+// What one worker computes in one step.
+struct Portion {
+  std::uint64_t epoch = 0;
+  Step step;
+  std::uint32_t shard = 0;  // of the global batch: the draws of a forward pass differ by it
+  std::vector<SampleId> samples;
+};
+
+// Sums over samples, so that those of several workers can be added.
+struct Score {
+  double loss = 0;
+  std::uint64_t samples = 0;
+  std::uint64_t predictions = 0;  // what could be right: samples, or tokens; 0 for regression
+  std::uint64_t correct = 0;
+
+  Score& operator+=(const Score& o) {
+    loss += o.loss;
+    samples += o.samples;
+    predictions += o.predictions;
+    correct += o.correct;
+    return *this;
+  }
+  bool operator==(const Score&) const = default;
+};
+
+// Takes gradients as they come from backward, in place of the arena: an encoder, say. Called where
+// backward runs, once for every tensor, in any order.
+class GradientSink {
+ public:
+  virtual ~GradientSink() = default;
+  virtual void take(Elements at, std::span<const float> gradient) = 0;
+};
+
+struct GradientTarget {
+  Range g;                       // of the parameters alone
+  GradientSink* sink = nullptr;  // then g is left as it is
+};
+
+// Thread safety: used by one node at a time.
 class Learner {
  public:
   virtual ~Learner() = default;
 
-  virtual Elements parameters() const = 0;
+  virtual const Layout& layout() const = 0;
   virtual Substance substance() const = 0;
-  // Writes the initial parameters, the same on every worker.
-  virtual void initialize(Range w) const = 0;
-  // Sums the gradients of `samples` at w into g, bucket by bucket, and closes `ready` at the end.
-  // Every bucket appears once, in the same order on every worker, also for no samples at all.
-  // Cancelled or failed, it leaves `ready` open and g undefined; the learner stays usable.
-  virtual Task<void> gradient(Env& env, Range w, Range g, std::vector<SampleId> samples,
-                              Channel<Ready>& ready) = 0;
+  // Writes the initial state, the same on every worker.
+  virtual void initialize(Range state) const = 0;
+  // Sums the gradients of the portion's samples into the target, bucket by bucket, adds to `score`
+  // and closes `ready` at the end. Every bucket appears once, in the same order on every worker,
+  // also for no samples at all. Cancelled or failed, it leaves `ready` open and the target
+  // undefined; the learner stays usable.
+  virtual Task<void> gradient(Env& env, Range state, GradientTarget target, Portion portion,
+                              Channel<Ready>& ready, Score& score) = 0;
+  // How good the state is on the samples [from, to) of those held out for that; changes nothing.
+  virtual Task<Score> evaluate(Env& env, Range state, std::uint64_t from, std::uint64_t to) = 0;
+  virtual std::uint64_t held_out() const { return 0; }  // how many there are
+  // A hint: this portion is probably the next. Its samples may be fetched meanwhile.
+  virtual Task<void> prefetch(Env& env, Portion portion);
 };
 
 }  // namespace shoal

@@ -1,25 +1,41 @@
 #include "learner/phantom.h"
 
 namespace shoal {
+namespace {
 
-PhantomLearner::PhantomLearner(std::vector<PhantomLayer> layers) : layers_(std::move(layers)) {
-  for (const PhantomLayer& layer : layers_) parameters_ += layer.parameters;
+Layout layout_of(const std::vector<PhantomLayer>& layers) {
+  Elements parameters;
+  for (const PhantomLayer& layer : layers) parameters += layer.parameters;
+  return Layout::plain(parameters);
 }
 
-Task<void> PhantomLearner::gradient(Env& env, Range, Range g, std::vector<SampleId> samples,
-                                    Channel<Ready>& ready) {
-  SHOAL_CHECK_EQ(g.n, parameters_);
+}  // namespace
+
+PhantomLearner::PhantomLearner(std::vector<PhantomLayer> layers)
+    : layers_(std::move(layers)), layout_(layout_of(layers_)) {}
+
+Task<void> PhantomLearner::gradient(Env& env, Range, GradientTarget target, Portion portion,
+                                    Channel<Ready>& ready, Score& score) {
+  SHOAL_CHECK_EQ(target.g.n, layout_.parameters());
+  const std::uint64_t samples = portion.samples.size();
   for (const PhantomLayer& layer : layers_)
-    co_await env.work(Work::Forward, layer.forward * samples.size(), [] {});
-  Elements end = parameters_;
+    co_await env.work(Work::Forward, layer.forward * samples, [] {});
+  Elements end = layout_.parameters();
   std::uint32_t number = 0;
   for (std::size_t i = layers_.size(); i-- > 0;) {
     const PhantomLayer& layer = layers_[i];
-    co_await env.work(Work::Backward, layer.backward * samples.size(), [] {});
+    co_await env.work(Work::Backward, layer.backward * samples, [] {});
     end -= layer.parameters;
     if (layer.parameters > Elements(0)) ready.push(Ready{number++, end, layer.parameters});
   }
+  score.samples += samples;
   ready.close();
+}
+
+Task<Score> PhantomLearner::evaluate(Env& env, Range, std::uint64_t from, std::uint64_t to) {
+  for (const PhantomLayer& layer : layers_)
+    co_await env.work(Work::Forward, layer.forward * (to - from), [] {});
+  co_return Score{.samples = to - from};
 }
 
 }  // namespace shoal

@@ -21,15 +21,16 @@ class PhantomLearner final : public Learner {
  public:
   explicit PhantomLearner(std::vector<PhantomLayer> layers);  // in forward order
 
-  Elements parameters() const override { return parameters_; }
+  const Layout& layout() const override { return layout_; }
   Substance substance() const override { return Substance::Phantom; }
   void initialize(Range) const override {}
-  Task<void> gradient(Env& env, Range w, Range g, std::vector<SampleId> samples,
-                      Channel<Ready>& ready) override;
+  Task<void> gradient(Env& env, Range w, GradientTarget target, Portion portion,
+                      Channel<Ready>& ready, Score& score) override;
+  Task<Score> evaluate(Env& env, Range w, std::uint64_t from, std::uint64_t to) override;
 
  private:
   std::vector<PhantomLayer> layers_;
-  Elements parameters_;
+  Layout layout_;
 };
 
 }  // namespace shoal

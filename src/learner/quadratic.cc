@@ -7,7 +7,8 @@
 
 namespace shoal {
 
-QuadraticLearner::QuadraticLearner(QuadraticOptions options) : options_(options) {
+QuadraticLearner::QuadraticLearner(QuadraticOptions options)
+    : options_(options), layout_(Layout::plain(options.dimensions)) {
   const std::size_t n = options_.dimensions.value();
   SHOAL_CHECK_GT(n, 0U);
   options_.buckets = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(options_.buckets, 1, n));
@@ -49,10 +50,16 @@ void QuadraticLearner::add_gradients(std::span<const float> w, std::span<const S
   }
 }
 
-Task<void> QuadraticLearner::gradient(Env& env, Range w, Range g, std::vector<SampleId> samples,
-                                      Channel<Ready>& ready) {
+Task<void> QuadraticLearner::gradient(Env& env, Range w, GradientTarget target, Portion portion,
+                                      Channel<Ready>& ready, Score& score) {
+  SHOAL_CHECK(target.sink == nullptr, "the quadratic learner writes into the arena only");
+  const Range g = target.g;
+  const std::vector<SampleId>& samples = portion.samples;
   const Elements touched = g.n * samples.size();
-  co_await env.work(Work::Forward, touched, [] {});
+  co_await env.work(Work::Forward, touched, [&] {
+    score += Score{.loss = loss(w.data()) * static_cast<double>(samples.size()),
+                   .samples = samples.size()};
+  });
   for (std::uint32_t b = 0; b < options_.buckets; ++b) {
     // Backward reaches the last layer first.
     const Range bucket = part_of(g, options_.buckets - 1 - b, options_.buckets);
@@ -64,6 +71,14 @@ Task<void> QuadraticLearner::gradient(Env& env, Range w, Range g, std::vector<Sa
     ready.push(Ready{b, bucket.at - g.at, bucket.n});
   }
   ready.close();
+}
+
+Task<Score> QuadraticLearner::evaluate(Env& env, Range w, std::uint64_t from, std::uint64_t to) {
+  Score score;
+  co_await env.work(Work::Forward, w.n, [&] {
+    score = {.loss = loss(w.data()) * static_cast<double>(to - from), .samples = to - from};
+  });
+  co_return score;
 }
 
 }  // namespace shoal

@@ -26,11 +26,12 @@ class QuadraticLearner final : public Learner {
  public:
   explicit QuadraticLearner(QuadraticOptions options);
 
-  Elements parameters() const override { return options_.dimensions; }
+  const Layout& layout() const override { return layout_; }
   Substance substance() const override { return Substance::Real; }
   void initialize(Range w) const override;  // zero
-  Task<void> gradient(Env& env, Range w, Range g, std::vector<SampleId> samples,
-                      Channel<Ready>& ready) override;
+  Task<void> gradient(Env& env, Range w, GradientTarget target, Portion portion,
+                      Channel<Ready>& ready, Score& score) override;
+  Task<Score> evaluate(Env& env, Range w, std::uint64_t from, std::uint64_t to) override;
 
   std::span<const float> optimum() const { return optimum_; }
   std::span<const float> curvature() const { return lambda_; }
@@ -42,6 +43,7 @@ class QuadraticLearner final : public Learner {
 
  private:
   QuadraticOptions options_;
+  Layout layout_;
   std::vector<float> optimum_;
   std::vector<float> lambda_;
 };

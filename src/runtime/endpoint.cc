@@ -1,6 +1,7 @@
 #include "runtime/endpoint.h"
 
-#include <cstring>
+#include <cstdlib>
+#include <memory>
 #include <new>
 
 #include "base/error.h"
@@ -16,10 +17,15 @@ void require_size(const Received& received, Bytes expected) {
 }
 
 std::shared_ptr<std::byte> Endpoint::allocate(Bytes size) {
-  constexpr std::align_val_t kAlignment{64};
-  auto* const data = static_cast<std::byte*>(::operator new(size.value(), kAlignment));
-  std::memset(data, 0, size.value());
-  return {data, [](std::byte* d) { ::operator delete(d, kAlignment); }};
+  // Zeroed by the allocator, which does not touch the pages of a large one: what is never written
+  // takes no memory.
+  constexpr std::size_t kAlignment = 64;
+  std::size_t room = size.value() + kAlignment;
+  void* const whole = std::calloc(1, room);
+  if (whole == nullptr) throw std::bad_alloc();
+  void* data = whole;
+  std::align(kAlignment, size.value(), data, room);
+  return {static_cast<std::byte*>(data), [whole](std::byte*) { std::free(whole); }};
 }
 
 }  // namespace shoal

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <utility>
 
 #include "base/types.h"
 #include "data/ledger.h"
@@ -23,14 +24,14 @@ struct Progress {
 };
 
 struct Replica {
-  Replica(Endpoint& endpoint, Seed seed, std::uint64_t samples, Elements n, Substance substance)
-      : w(endpoint, n, substance),
-        g0(endpoint, n, substance),
-        g1(endpoint, n, substance),
-        scratch(endpoint, n, substance),
-        ledger(seed, samples) {}
+  Replica(Endpoint& endpoint, const Learner& learner, Ledger epochs)
+      : w(endpoint, learner.layout().all(), learner.substance()),
+        g0(endpoint, learner.layout().parameters(), learner.substance()),
+        g1(endpoint, learner.layout().parameters(), learner.substance()),
+        scratch(endpoint, learner.layout().parameters(), learner.substance()),
+        ledger(std::move(epochs)) {}
 
-  Arena w;        // parameters
+  Arena w;        // parameters, then the rest of the model's state (learner/layout.h)
   Arena g0, g1;   // gradients of even and of odd steps; see gradient_of
   Arena scratch;  // of the collectives
   Step step;
@@ -43,6 +44,7 @@ struct Replica {
   // Reduced gradients are kept until the first collective of the next step completes, because
   // others may need them till then. Two buffers do that: the one of step t is written again only by
   // step t+2, and that begins after t+1 has been reduced.
+  Range parameters() { return w.range(Elements(0), g0.size()); }
   Range gradient_of(Step t) { return (t.value() % 2 == 0 ? g0 : g1).all(); }
 
   Progress progress() const { return {step, lineage, ledger.place()}; }

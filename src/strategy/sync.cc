@@ -50,7 +50,7 @@ class Worker {
   Task<void> give(const Group& group, NodeId to, Need need);
   Task<void> take(const Group& group, NodeId from, Need need);
   Task<void> take_part(const Group& group, NodeId from, std::uint64_t part, MutBuf room);
-  Task<void> reduce(const Group& group, std::vector<SampleId> samples);
+  Task<void> reduce(const Group& group, Share own);
   Task<void> apply();
   Task<void> save();
   Task<void> barrier(const Group& group);
@@ -134,7 +134,7 @@ Task<bool> Worker::in_view(ViewPtr view) {
     const Share own = shares[group.rank.value()];
     note(EventKind::ShareAdded, generation, replica_.step.value(), position(own.epoch, own.at),
          own.n);
-    const bool reduced = co_await before_next_view(reduce(group, replica_.ledger.samples(own)));
+    const bool reduced = co_await before_next_view(reduce(group, own));
     if (!reduced) {
       node_.env.probe("sync: a step was dropped for a new view");
       co_return false;
@@ -180,12 +180,15 @@ std::vector<Share> Worker::deal(const View& view) {
   return shares;
 }
 
-Task<void> Worker::reduce(const Group& group, std::vector<SampleId> samples) {
+Task<void> Worker::reduce(const Group& group, Share own) {
   const Range g = replica_.gradient_of(replica_.step);
   const std::uint64_t operation = replica_.step.value() * kBucketsMax;
+  Portion portion{own.epoch, replica_.step, group.rank.value(), replica_.ledger.samples(own)};
   Channel<Ready> ready;
+  Score score;
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
-    tasks.spawn(learner_.gradient(node_.env, replica_.w.all(), g, std::move(samples), ready));
+    tasks.spawn(learner_.gradient(node_.env, replica_.w.all(), GradientTarget{g, nullptr},
+                                  std::move(portion), ready, score));
     while (auto bucket = co_await ready.next()) {
       SHOAL_CHECK_LT(bucket->bucket, kBucketsMax);
       const Range data = g.slice(bucket->at, bucket->n);
@@ -203,7 +206,7 @@ Task<void> Worker::apply() {
   const Generation generation = replica_.reduced_in[t.value() % 2];
   const std::uint64_t batch = replica_.ledger.settle_leases(SampleEnd::Applied);
   note(EventKind::StepReduced, generation, t.value(), hash(g), 0);
-  co_await update(node_.env, options_.rule, replica_.w.all(), g, batch);
+  co_await update(node_.env, options_.rule, replica_.parameters(), g, batch);
   ++replica_.step;
   const LedgerPlace place = replica_.ledger.place();
   note(EventKind::StepApplied, generation, t.value(), hash(replica_.w.all()),

@@ -54,8 +54,7 @@ std::string judge(Seed seed, const Job& job) {
 
 Task<void> worker(Node& node, std::shared_ptr<Job> job) {
   QuadraticLearner learner(job->problem);
-  Replica replica(node.endpoint, node.env.seed(), job->samples, learner.parameters(),
-                  learner.substance());
+  Replica replica(node.endpoint, learner, Ledger(node.env.seed(), job->samples));
   SnapshotKeeper keeper(node, "checkpoint");
   co_await sync_worker(node, learner, keeper, replica, job->sync);
   const std::span<float> w = replica.w.all().data();

@@ -21,7 +21,11 @@ std::vector<SampleId> first_samples(std::uint64_t n) {
 Task<std::vector<Ready>> buckets_of(Learner& learner, Env& env, Range w, Range g,
                                     std::vector<SampleId> samples) {
   Channel<Ready> ready;
-  co_await learner.gradient(env, w, g, std::move(samples), ready);
+  Portion portion;
+  portion.samples = std::move(samples);
+  const GradientTarget target{g, nullptr};
+  Score score;
+  co_await learner.gradient(env, w, target, std::move(portion), ready, score);
   std::vector<Ready> buckets;
   while (auto bucket = co_await ready.next()) buckets.push_back(*bucket);
   co_return buckets;
@@ -107,8 +111,8 @@ TEST(Phantom, HasSizesAndTimesAndNoNumbers) {
   PhantomLearner learner({{"a", Elements(100), Elements(1), Elements(2)},
                           {"pool", Elements(0), Elements(1), Elements(1)},
                           {"b", Elements(1'000'000'000'000), Elements(1), Elements(2)}});
-  EXPECT_EQ(learner.parameters(), Elements(1'000'000'000'100));
-  Arena w(learner.parameters(), learner.substance());
+  EXPECT_EQ(learner.layout().parameters(), Elements(1'000'000'000'100));
+  Arena w(learner.layout().parameters(), learner.substance());
   EXPECT_TRUE(w.phantom());
   EXPECT_TRUE(w.all().data().empty());
   EXPECT_TRUE(w.all().bytes().phantom());

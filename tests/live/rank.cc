@@ -76,7 +76,7 @@ Task<void> worker(Node& node, const Options& o) {
   problem.dimensions = Elements(o.dimensions);
   problem.buckets = 4;
   QuadraticLearner learner(problem);
-  Replica replica(node.endpoint, kSeed, 4096, learner.parameters(), learner.substance());
+  Replica replica(node.endpoint, learner, Ledger(kSeed, 4096));
   SnapshotKeeper keeper(node, "checkpoint");
   SyncOptions sync;
   sync.steps = Step(o.steps);

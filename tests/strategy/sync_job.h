@@ -53,8 +53,7 @@ struct SyncJob {
   Task<void> work(Node& node) {
     QuadraticLearner learner(problem);
     const std::unique_ptr<Keeper> kept = keeper ? keeper(node) : std::make_unique<NoKeeper>();
-    Replica replica(node.endpoint, node.env.seed(), samples, learner.parameters(),
-                    learner.substance());
+    Replica replica(node.endpoint, learner, Ledger(node.env.seed(), samples));
     co_await sync_worker(node, learner, *kept, replica, sync);
     const std::lock_guard lock(mutex);
     const std::span<float> w = replica.w.all().data();
