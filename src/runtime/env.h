@@ -2,8 +2,11 @@
 // One of the four interfaces of the seam; see docs/architecture.md.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "base/random.h"
@@ -39,11 +42,15 @@ class [[nodiscard]] SleepOp final : public Operation {
   Duration duration_;
 };
 
+// Whether anyone still waits for a function that runs on another thread. A long one asks now and
+// then, and throws Cancelled when nobody does.
+using Wanted = std::function<bool()>;
+
 class WorkOp : public Operation {
  public:
   using Result = void;
   WorkOp(Env& env, Work kind, Elements n) : env_(&env), kind_(kind), n_(n) {}
-  WorkOp(WorkOp&&) = default;
+  WorkOp(WorkOp&& o) noexcept : Operation(std::move(o)), env_(o.env_), kind_(o.kind_), n_(o.n_) {}
   void await_resume() { rethrow(); }
 
   Work kind() const { return kind_; }
@@ -57,11 +64,13 @@ class WorkOp : public Operation {
  protected:
   void start() override;
   bool abort() override;
+  bool wanted() const { return wanted_.load(std::memory_order_relaxed); }
 
  private:
   Env* env_;
   Work kind_;
   Elements n_;
+  std::atomic<bool> wanted_ = true;
 };
 
 template <class F>
@@ -70,7 +79,13 @@ class [[nodiscard]] WorkOf final : public WorkOp {
   WorkOf(Env& env, Work kind, Elements n, F f) : WorkOp(env, kind, n), f_(std::move(f)) {}
   WorkOf(WorkOf&&) noexcept = default;
   ~WorkOf() override { detach(); }
-  void run() override { f_(); }
+  void run() override {
+    if constexpr (std::is_invocable_v<F&, const Wanted&>) {
+      f_([this] { return wanted(); });
+    } else {
+      f_();
+    }
+  }
 
  private:
   F f_;
@@ -88,6 +103,14 @@ class Env {
   template <class F>
   WorkOf<F> work(Work kind, Elements n, F f) {
     return WorkOf<F>(*this, kind, n, std::move(f));
+  }
+
+  // Called by a function of work(), on whatever thread: runs f on the node's own, soon, and before
+  // the work is seen to have ended. False where time stands still during work (simulated): nothing
+  // can happen meanwhile, and f is not taken.
+  virtual bool post(const std::function<void()>& f) {
+    (void)f;
+    return false;
   }
 
   // The job's stream for a purpose: the same on every node that asks with the same arguments.
@@ -126,6 +149,10 @@ inline bool SleepOp::abort() {
   return true;
 }
 inline void WorkOp::start() { env_->start_work(*this); }
-inline bool WorkOp::abort() { return env_->abort_work(*this); }
+inline bool WorkOp::abort() {
+  if (env_->abort_work(*this)) return true;
+  wanted_.store(false, std::memory_order_relaxed);
+  return false;
+}
 
 }  // namespace shoal

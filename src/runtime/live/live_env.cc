@@ -49,20 +49,32 @@ void LiveEnv::abort_sleep(SleepOp& op) {
   loop_->cancel(static_cast<LiveLoop::Timer>(std::exchange(op.timer, nullptr)));
 }
 
+ComputeThread* LiveEnv::thread_of(const WorkOp& op) const {
+  return op.kind() == Work::Io && options_.io != nullptr ? options_.io : options_.compute;
+}
+
+bool LiveEnv::post(const std::function<void()>& f) {
+  if (options_.compute == nullptr) return false;  // The loop is in that very function.
+  loop_->inject(f);
+  return true;
+}
+
 void LiveEnv::start_work(WorkOp& op) {
-  if (options_.compute == nullptr) {
+  ComputeThread* const thread = thread_of(op);
+  if (thread == nullptr) {
     inline_->queue.push_back(&op);
     return schedule_inline();
   }
-  const ComputeThread::Ticket ticket = options_.compute->submit(
+  const ComputeThread::Ticket ticket = thread->submit(
       *loop_, [&op] { op.run(); },
       [&op](std::exception_ptr error) { finish(op, std::move(error)); });
   op.timer = reinterpret_cast<void*>(ticket);
 }
 
 bool LiveEnv::abort_work(WorkOp& op) {
-  if (options_.compute == nullptr) return std::erase(inline_->queue, &op) > 0;
-  return options_.compute->revoke(reinterpret_cast<ComputeThread::Ticket>(op.timer));
+  ComputeThread* const thread = thread_of(op);
+  if (thread == nullptr) return std::erase(inline_->queue, &op) > 0;
+  return thread->revoke(reinterpret_cast<ComputeThread::Ticket>(op.timer));
 }
 
 void LiveEnv::schedule_inline() {

@@ -19,6 +19,7 @@ struct LiveEnvOptions {
   // Who runs the functions of work(). Null: the loop's thread, one function a turn, so that
   // messages and timers get their turns between the slices of a long piece of work.
   ComputeThread* compute = nullptr;
+  ComputeThread* io = nullptr;   // Who runs those of Work::Io. Null: whoever runs the others.
   Recorder* recorder = nullptr;  // may be null; used by the loop's thread only
 };
 
@@ -31,6 +32,7 @@ class LiveEnv final : public Env {
   ~LiveEnv() override;
 
   Time now() const override { return loop_->now(); }
+  bool post(const std::function<void()>& f) override;
   void record(Event event) override;
 
  private:
@@ -46,6 +48,7 @@ class LiveEnv final : public Env {
     std::deque<WorkOp*> queue;
     bool scheduled = false;
   };
+  ComputeThread* thread_of(const WorkOp& op) const;
   void schedule_inline();
   void run_inline();
 
