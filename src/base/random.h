@@ -31,6 +31,10 @@ enum class Purpose : std::uint64_t {
   Disk = 10,
   Buggify = 11,
   Recipe = 12,
+  Augment = 13,
+  Holdout = 14,
+  Partition = 15,
+  Dropout = 16,
 };
 
 // One block of Philox4x64-10: 256 random bits from a 256-bit counter and a 128-bit key.

@@ -42,6 +42,8 @@ struct Command {
   std::vector<Option> options = {};
   std::function<ExitCode()> run = {};     // may throw Error; empty when a subcommand is required
   std::vector<Command> subcommands = {};  // as in `shoal bench sim`
+  // Gets the names of the options that the command line had: others may come from a file.
+  std::vector<std::string>* given = nullptr;
 };
 
 // The commands, each defined in the file of its name.
@@ -49,6 +51,8 @@ Command bench_command();
 Command doctor_command();
 // `program` is what follows -- on the command line; nothing there: null.
 Command launch_command(const std::vector<std::string>* program);
+Command probe_command();  // what `train` starts to measure ways of computing
 Command swarm_command();
+Command train_command();
 
 }  // namespace shoal

@@ -11,8 +11,8 @@
 #include <type_traits>
 
 #include "base/error.h"
+#include "base/nearest.h"
 #include "cli/build_info.h"
-#include "cli/nearest.h"
 
 namespace shoal {
 namespace {
@@ -128,6 +128,11 @@ void refuse_unknown(const Reached& at) {
                                suggest(extras.front(), names)));
 }
 
+// Of "-n,--ranks" the last.
+std::string first_name(const Option& option) {
+  return option.name.substr(option.name.rfind(',') + 1);
+}
+
 // Parses, and returns the command to run; null when help or the version was asked for and printed.
 const Command* parse(const std::vector<Command>& commands, int argc, const char* const* argv) {
   CLI::App app{"Trains one neural network on many machines, in step or out of it.", "shoal"};
@@ -151,6 +156,10 @@ const Command* parse(const std::vector<Command>& commands, int argc, const char*
   if (at.command == nullptr || !at.command->run) {
     throw UsageError(fmt::format("{}: which command?\n\n{}", at.name, at.app->help()));
   }
+  if (at.command->given != nullptr)
+    for (const auto& option : at.command->options)
+      if (at.app->get_option(first_name(option))->count() > 0)
+        at.command->given->push_back(option.name);
   return at.command;
 }
 

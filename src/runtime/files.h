@@ -21,6 +21,9 @@ class Files {
   // Creates the file, and folders above it, or replaces its content. Throws DataError with the
   // path and the reason (full disk, no permission) for anything that cannot be done, as all do.
   virtual Task<void> write(std::string path, ConstBuf content) = 0;
+  // Adds to the end of a file, which is created as by write where it is absent. Of what was not
+  // synced, a crash may leave any beginning; what was synced before stays in front of it.
+  virtual Task<void> append(std::string path, ConstBuf content) = 0;
   virtual Task<std::vector<std::byte>> read(std::string path) = 0;
   virtual Task<void> sync(std::string path) = 0;  // of a file or of a folder
   // Atomic: readers see the old or the new, also for folders; replaces an existing file.

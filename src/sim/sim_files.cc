@@ -16,6 +16,7 @@ struct SimDisk::Inode {
   // Of a file. Null is empty.
   Content content;
   Content durable;
+  std::size_t intact = 0;  // bytes of the durable content that no unsynced call has touched
   NodeId writer = kNobody;
   // Of a folder.
   std::map<std::string, InodePtr> names;
@@ -97,32 +98,61 @@ void SimDisk::begin_call() {
   if (hook_) hook_(call);
 }
 
-void SimDisk::write(NodeId node, std::string_view path, std::span<const std::byte> bytes) {
-  begin_call();
-  const std::vector<std::string> names = names_below_root("write", path);
+SimDisk::InodePtr SimDisk::file_for(std::string_view call, NodeId node, std::string_view path) {
+  const std::vector<std::string> names = names_below_root(call, path);
   const InodePtr folder = folder_above(node, names);
   InodePtr file = find(names);
   if (file == nullptr) {
     file = make_inode(false);
     change_names(node, {{folder, names.back(), file}});
   }
-  if (file->is_folder) refuse("write", path, "this is a folder, not a file");
+  if (file->is_folder) refuse(call, path, "this is a folder, not a file");
+  return file;
+}
 
-  file->content = nullptr;
-  file->writer = node;
-  dirty_[file->id] = file;
+void SimDisk::add_content(std::string_view call, std::string_view path, Inode& file,
+                          std::span<const std::byte> bytes) {
   std::size_t fits = bytes.size();
   if (capacity_) {
     const Bytes taken = used();
     const Bytes free = *capacity_ > taken ? *capacity_ - taken : Bytes(0);
     fits = std::min(fits, free.value());
   }
-  file->content = std::make_shared<std::vector<std::byte>>(bytes.begin(), bytes.begin() + fits);
+  // What nobody else holds grows in place: a log is appended to many times.
+  auto content = file.content.use_count() == 1
+                     ? std::const_pointer_cast<std::vector<std::byte>>(file.content)
+                     : std::make_shared<std::vector<std::byte>>();
+  if (file.content != nullptr && content != file.content) *content = *file.content;
+  content->insert(content->end(), bytes.begin(), bytes.begin() + fits);
+  file.content = std::move(content);
   if (fits < bytes.size())
-    refuse("write", path,
+    refuse(call, path,
            fmt::format("no space left: needs {} bytes, {} are free. Free some space, or put the "
                        "run's folder on another disk (--out)",
                        bytes.size(), fits));
+}
+
+void SimDisk::write(NodeId node, std::string_view path, std::span<const std::byte> bytes) {
+  begin_call();
+  const InodePtr file = file_for("write", node, path);
+  file->content = nullptr;
+  file->intact = 0;
+  file->writer = node;
+  dirty_[file->id] = file;
+  add_content("write", path, *file, bytes);
+}
+
+void SimDisk::append(NodeId node, std::string_view path, std::span<const std::byte> bytes) {
+  begin_call();
+  const InodePtr file = file_for("append", node, path);
+  // What another node has put there is on the disk that they share, or this would not follow it.
+  if (file->writer != node) {
+    file->durable = file->content;
+    file->intact = file->content == nullptr ? 0 : file->content->size();
+  }
+  file->writer = node;
+  dirty_[file->id] = file;
+  add_content("append", path, *file, bytes);
 }
 
 std::vector<std::byte> SimDisk::read(std::string_view path) {
@@ -149,6 +179,7 @@ void SimDisk::sync(std::string_view path) {
   if (inode == nullptr) refuse("sync", path, "no such file or folder");
   if (!inode->is_folder) {
     inode->durable = inode->content;
+    inode->intact = inode->content == nullptr ? 0 : inode->content->size();
     dirty_.erase(inode->id);
     return;
   }
@@ -288,10 +319,11 @@ void SimDisk::lose_content(NodeId node, Ids& hit) {
   for (const auto& [id, weak] : dirty_) {
     const InodePtr file = weak.lock();
     if (file == nullptr || file->writer != node) continue;
-    const Content content = after_crash(file->content, file->durable);
+    const Content content = after_crash(*file);
     const std::vector<std::byte> none;
     if ((content ? *content : none) != (file->content ? *file->content : none)) hit.insert(id);
     file->content = file->durable = content;
+    file->intact = content == nullptr ? 0 : content->size();
   }
   std::erase_if(dirty_, [&](const auto& entry) {
     const InodePtr file = entry.second.lock();
@@ -299,18 +331,18 @@ void SimDisk::lose_content(NodeId node, Ids& hit) {
   });
 }
 
-SimDisk::Content SimDisk::after_crash(const Content& content, const Content& durable) {
-  const std::size_t size = content == nullptr ? 0 : content->size();
+SimDisk::Content SimDisk::after_crash(const Inode& file) {
+  const std::size_t size = file.content == nullptr ? 0 : file.content->size();
   switch (random_.below(3)) {
-    case 0: return durable;
+    case 0: return file.durable;
     case 1: {
-      if (size == 0) return content;
-      auto torn = std::make_shared<std::vector<std::byte>>(*content);
-      torn->resize(random_.below(size));
+      if (size == file.intact) return file.content;
+      auto torn = std::make_shared<std::vector<std::byte>>(*file.content);
+      torn->resize(file.intact + random_.below(size - file.intact));
       if (random_.chance(0.5)) torn->resize(size);
       return torn;
     }
-    default: return content;
+    default: return file.content;
   }
 }
 
@@ -323,6 +355,11 @@ Elements cost(Bytes size) { return Elements(std::max<std::uint64_t>(size.value()
 
 Task<void> SimFiles::write(std::string path, ConstBuf content) {
   auto call = [&] { disk_.write(node_, path, content.bytes()); };
+  co_await env_.work(Work::Io, cost(content.size), call);
+}
+
+Task<void> SimFiles::append(std::string path, ConstBuf content) {
+  auto call = [&] { disk_.append(node_, path, content.bytes()); };
   co_await env_.work(Work::Io, cost(content.size), call);
 }
 

@@ -1,12 +1,12 @@
 // The Files double: a file system that forgets what was not synced.
 //
 // It is shared by the nodes of a simulated cluster, as a network file system is. Everyone reads the
-// volatile state. write, rename and remove change only that; sync(file) makes the file's content
-// durable, sync(folder) the names in it. When a node crashes, what it did and nobody synced may be
-// lost, by the disk's random stream:
+// volatile state. write, append, rename and remove change only that; sync(file) makes the file's
+// content durable, sync(folder) the names in it. When a node crashes, what it did and nobody synced
+// may be lost, by the disk's random stream:
 //
 //   content   stays as it was last synced, or is torn (a prefix, the rest missing or zero), or
-//             survives;
+//             survives; of appended bytes alone, what was synced before them is no part of that;
 //   names     of each folder, a prefix of the unsynced changes survives: never a later rename
 //             without an earlier one. A rename between two folders is one change and survives as a
 //             whole. The name of a folder stays once another node has made something in it.
@@ -75,6 +75,7 @@ class SimDisk {
   // What Files promises, without time; the bodies of SimFiles's work.
   void begin_call();
   void write(NodeId node, std::string_view path, std::span<const std::byte> bytes);
+  void append(NodeId node, std::string_view path, std::span<const std::byte> bytes);
   std::vector<std::byte> read(std::string_view path);
   void sync(std::string_view path);
   void rename(NodeId node, std::string_view from, std::string_view to);
@@ -85,8 +86,12 @@ class SimDisk {
   using Names = std::span<const std::string>;
   using Ids = std::set<std::uint64_t>;
   InodePtr find(Names names) const;
-  InodePtr folder_above(NodeId node, Names names);  // made where absent
   InodePtr make_inode(bool is_folder);
+  // Made where absent.
+  InodePtr folder_above(NodeId node, Names names);
+  InodePtr file_for(std::string_view call, NodeId node, std::string_view path);
+  void add_content(std::string_view call, std::string_view path, Inode& file,
+                   std::span<const std::byte> bytes);
   static void apply(const NameChange& change, std::map<std::string, InodePtr>& names);
   void keep_for(NodeId node, const InodePtr& folder);
   void change_names(NodeId node, std::vector<NameChange> changes);
@@ -94,7 +99,7 @@ class SimDisk {
   void make_durable(std::vector<bool> chosen);  // one flag per log entry
   void lose_names(NodeId node, Ids& hit);
   void lose_content(NodeId node, Ids& hit);
-  Content after_crash(const Content& content, const Content& durable);
+  Content after_crash(const Inode& file);
 
   Random random_;
   std::uint64_t inodes_ = 0;
@@ -111,8 +116,9 @@ class SimFiles final : public Files {
  public:
   SimFiles(SimDisk& disk, Env& env, NodeId node) : disk_(disk), env_(env), node_(node) {}
 
-  // A phantom costs its time and leaves an empty file.
+  // A phantom costs its time and leaves an empty file, or adds nothing to it.
   Task<void> write(std::string path, ConstBuf content) override;
+  Task<void> append(std::string path, ConstBuf content) override;
   Task<std::vector<std::byte>> read(std::string path) override;
   Task<void> sync(std::string path) override;
   Task<void> rename(std::string from, std::string to) override;

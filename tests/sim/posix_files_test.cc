@@ -60,6 +60,8 @@ TEST(PosixFiles, AFullDiskIsExplained) {
   EXPECT_THAT(error_of(w.posix.write("full", text_buf("x"))),
               testing::AllOf(testing::HasSubstr("run/full"), testing::HasSubstr("No space left"),
                              testing::HasSubstr("bytes are free"), testing::HasSubstr("--out")));
+  EXPECT_THAT(error_of(w.posix.append("full", text_buf("x"))),
+              testing::AllOf(testing::HasSubstr("append"), testing::HasSubstr("No space left")));
 }
 
 TEST(PosixFiles, AWriteThatStopsHalfwayIsAnError) {

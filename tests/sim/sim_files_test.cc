@@ -74,6 +74,55 @@ TEST(SimFiles, UnsyncedContentStaysOldOrIsTornOrSurvives) {
   EXPECT_EQ(ends, expected);
 }
 
+TEST(SimFiles, OfUnsyncedAppendsAnyBeginningSurvivesAndWhatWasSyncedStays) {
+  const std::set<std::string> ends = ends_of([](SimWorld& w) {
+    w.write("x", "old");
+    w.sync("x");
+    w.sync("");
+    append_text(w.own, "x", "12");
+    append_text(w.own, "x", "34");
+    EXPECT_EQ(w.text("x"), "old1234");
+    const std::size_t hit = w.disk.crash(kNode);
+    const std::string end = w.text("x");
+    EXPECT_EQ(hit, end == "old1234" ? 0U : 1U);
+    EXPECT_EQ(w.disk.crash(kNode), 0U) << "a second crash finds nothing left to lose";
+    // The next life goes on behind what is left.
+    append_text(w.own, "x", "!");
+    EXPECT_EQ(w.text("x"), end + "!");
+    return end;
+  });
+  const std::string zeros(4, '\0');
+  std::set<std::string> expected = {"old1234"};
+  for (std::size_t n = 0; n < 4; ++n) {
+    expected.insert("old" + std::string("1234").substr(0, n));
+    expected.insert("old" + std::string("1234").substr(0, n) + zeros.substr(n));
+  }
+  EXPECT_EQ(ends, expected);
+}
+
+TEST(SimFiles, AnAppendToWhatWasReplacedCanLoseBoth) {
+  const std::set<std::string> ends = ends_of([](SimWorld& w) {
+    w.write("x", "old");
+    w.sync("x");
+    w.sync("");
+    w.write("x", "ne");
+    append_text(w.own, "x", "w");
+    w.disk.crash(kNode);
+    return w.text("x");
+  });
+  EXPECT_THAT(ends, testing::IsSupersetOf({"old", "new", "ne", "n", ""}));
+}
+
+TEST(SimFiles, NodesThatAppendToOneFileLoseOnlyTheirOwnTail) {
+  const std::set<std::string> ends = ends_of([](SimWorld& w) {
+    append_text(w.other, "x", "other ");
+    append_text(w.own, "x", "own");
+    w.disk.crash(kNode);
+    return w.text("x").substr(0, 6);
+  });
+  EXPECT_THAT(ends, testing::ElementsAre("other "));
+}
+
 TEST(SimFiles, NamesSurviveAsAPrefixOfWhatHappened) {
   const std::set<std::string> ends = ends_of([](SimWorld& w) {
     for (const char* name : {"f/a", "f/b", "f/c"}) {
@@ -233,6 +282,7 @@ TEST(SimFiles, AFullDiskSaysWhatIsNeededAndWhatIsFree) {
               testing::AllOf(testing::HasSubstr("f/b"), testing::HasSubstr("needs 5 bytes"),
                              testing::HasSubstr("3 are free")));
   EXPECT_EQ(w.text("f/b"), "123") << "what fitted is there, as on a real disk";
+  EXPECT_THAT(error_of(w.own.append("f/a", text_buf("8"))), testing::HasSubstr("0 are free"));
   run(w.own.remove("f/b"));
   w.write("f/a", "1234567890");  // Replacing a file frees its old content first.
   EXPECT_EQ(w.disk.used(), Bytes(10));
@@ -243,6 +293,8 @@ TEST(SimFiles, APhantomCostsItsTimeAndLeavesAnEmptyFile) {
   ConstBuf phantom;
   phantom.size = Bytes(1'000'000'000);
   run(w.own.write("a", phantom));
+  EXPECT_EQ(w.text("a"), "");
+  run(w.own.append("a", phantom));
   EXPECT_EQ(w.text("a"), "");
 }
 

@@ -36,6 +36,24 @@ TYPED_TEST_P(FilesSuite, WhatIsWrittenIsRead) {
   EXPECT_EQ(read_text(files, "a"), "");
 }
 
+TYPED_TEST_P(FilesSuite, WhatIsAppendedFollowsWhatIsThere) {
+  Files& files = this->files();
+  append_text(files, "f/a", "one ");
+  append_text(files, "f/a", "");
+  append_text(files, "f/a", "two");
+  EXPECT_EQ(read_text(files, "f/a"), "one two") << "the first one creates the file";
+  write_text(files, "f/a", "new");
+  append_text(files, "f/a", "er");
+  EXPECT_EQ(read_text(files, "f/a"), "newer");
+  run(files.sync("f/a"));
+  append_text(files, "f/a", "!");
+  EXPECT_EQ(read_text(files, "f/a"), "newer!");
+  const std::string large((std::size_t{1} << 20U) + 1, 'x');
+  append_text(files, "f/a", large);
+  EXPECT_EQ(read_text(files, "f/a"), "newer!" + large);
+  EXPECT_THAT(error_of(files.append("f", {})), testing::HasSubstr("f"));
+}
+
 TYPED_TEST_P(FilesSuite, LargeFilesOfAnySize) {
   for (const std::size_t size :
        {std::size_t{1} << 20U, (std::size_t{1} << 20U) + 1, (std::size_t{3} << 20U) - 1}) {
@@ -128,6 +146,7 @@ TYPED_TEST_P(FilesSuite, PathsThatCouldLeaveTheFolderAreRefused) {
   for (const std::string& path : refused) {
     const auto names_it = testing::HasSubstr(fmt::format("path \"{}\"", path.c_str()));
     EXPECT_THAT(error_of(files.write(path, {})), names_it);
+    EXPECT_THAT(error_of(files.append(path, {})), names_it);
     EXPECT_THAT(error_of(files.read(path)), names_it);
     EXPECT_THAT(error_of(files.sync(path)), names_it);
     EXPECT_THAT(error_of(files.remove(path)), names_it);
@@ -138,15 +157,17 @@ TYPED_TEST_P(FilesSuite, PathsThatCouldLeaveTheFolderAreRefused) {
   for (const char* root : {"", "."}) {
     EXPECT_NE(error_of(files.remove(root)), "");
     EXPECT_NE(error_of(files.write(root, {})), "");
+    EXPECT_NE(error_of(files.append(root, {})), "");
     EXPECT_NE(error_of(files.rename(root, "b")), "");
     EXPECT_NE(error_of(files.rename("a", root)), "");
   }
   EXPECT_EQ(read_text(files, "a/x"), "x");
 }
 
-REGISTER_TYPED_TEST_SUITE_P(FilesSuite, WhatIsWrittenIsRead, LargeFilesOfAnySize,
-                            WriteMakesTheFoldersAbove, ListIsSortedAndEmptyForWhatIsAbsent,
-                            RenameReplacesAFileAndMovesAFolder, RenameRefusesWhatItCannotDo,
+REGISTER_TYPED_TEST_SUITE_P(FilesSuite, WhatIsWrittenIsRead, WhatIsAppendedFollowsWhatIsThere,
+                            LargeFilesOfAnySize, WriteMakesTheFoldersAbove,
+                            ListIsSortedAndEmptyForWhatIsAbsent, RenameReplacesAFileAndMovesAFolder,
+                            RenameRefusesWhatItCannotDo,
                             RemoveTakesAllBelowAndIsDoneForWhatIsAbsent,
                             SyncAndReadNeedSomethingThatExists,
                             PathsThatCouldLeaveTheFolderAreRefused);

@@ -20,6 +20,10 @@ inline void write_text(Files& files, std::string path, std::string_view text) {
   run(files.write(std::move(path), text_buf(text)));
 }
 
+inline void append_text(Files& files, std::string path, std::string_view text) {
+  run(files.append(std::move(path), text_buf(text)));
+}
+
 inline std::string read_text(Files& files, std::string path) {
   const std::vector<std::byte> bytes = run(files.read(std::move(path)));
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};

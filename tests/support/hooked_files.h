@@ -28,6 +28,10 @@ class HookedFiles final : public Files {
     const bool go = co_await before("write", path);
     if (go) co_await inner_.write(std::move(path), content);
   }
+  Task<void> append(std::string path, ConstBuf content) override {
+    const bool go = co_await before("append", path);
+    if (go) co_await inner_.append(std::move(path), content);
+  }
   Task<std::vector<std::byte>> read(std::string path) override {
     co_await before("read", path);
     co_return co_await inner_.read(std::move(path));

@@ -78,11 +78,12 @@ class Descriptor {
   int fd_ = -1;
 };
 
-void write_all(const Descriptor& file, const fs::path& path, std::span<const std::byte> bytes) {
+void write_all(std::string_view call, const Descriptor& file, const fs::path& path,
+               std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t n =
         uninterrupted([&] { return ::write(file.get(), bytes.data(), bytes.size()); });
-    if (n < 0) fail("write", path, errno);
+    if (n < 0) fail(call, path, errno);
     bytes = bytes.subspan(static_cast<std::size_t>(n));
   }
 }
@@ -130,6 +131,15 @@ fs::path PosixFiles::below_root(const std::string& path) const {
 }
 
 Task<void> PosixFiles::write(std::string path, ConstBuf content) {
+  return put("write", O_TRUNC, std::move(path), content);
+}
+
+Task<void> PosixFiles::append(std::string path, ConstBuf content) {
+  return put("append", O_APPEND, std::move(path), content);
+}
+
+// REQUIRES: `call` is a literal.
+Task<void> PosixFiles::put(std::string_view call, int flags, std::string path, ConstBuf content) {
   SHOAL_CHECK(!content.phantom(), "a phantom of {} bytes was written to {}", content.size, path);
   const fs::path full = below_root(path);
   const std::span<const std::byte> bytes = content.bytes();
@@ -140,10 +150,10 @@ Task<void> PosixFiles::write(std::string path, ConstBuf content) {
     auto slice = [&] {
       if (at == 0) {
         make_folder(full.parent_path());
-        file.open("write", full, O_WRONLY | O_CREAT | O_TRUNC);
+        file.open(call, full, O_WRONLY | O_CREAT | flags);
       }
-      write_all(file, full, bytes.subspan(at, n));
-      if (at + n == bytes.size()) file.close("write", full);
+      write_all(call, file, full, bytes.subspan(at, n));
+      if (at + n == bytes.size()) file.close(call, full);
     };
     co_await env_.work(Work::Io, Elements(n), slice);
     at += n;

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/env.h"
@@ -19,6 +20,8 @@ class PosixFiles final : public Files {
   PosixFiles(Env& env, std::filesystem::path root);
 
   Task<void> write(std::string path, ConstBuf content) override;
+  // At most 1 MiB reaches a local disk in one piece, also when other processes append there, too.
+  Task<void> append(std::string path, ConstBuf content) override;
   Task<std::vector<std::byte>> read(std::string path) override;
   Task<void> sync(std::string path) override;
   Task<void> rename(std::string from, std::string to) override;
@@ -28,6 +31,7 @@ class PosixFiles final : public Files {
  private:
   // Throws DataError for a path that could lead out of the folder.
   std::filesystem::path below_root(const std::string& path) const;
+  Task<void> put(std::string_view call, int flags, std::string path, ConstBuf content);
 
   Env& env_;
   std::filesystem::path root_;
