@@ -1,0 +1,173 @@
+#include "optim/schedule.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <numbers>
+#include <optional>
+
+#include "base/check.h"
+#include "base/error.h"
+
+namespace shoal {
+
+namespace {
+
+constexpr std::size_t kMilestonesMax = 1000;
+
+[[noreturn]] void refuse(std::string_view text, std::string_view why) {
+  throw ConfigError(
+      fmt::format("'{}' is no schedule of step sizes: {}. Allowed: constant, "
+                  "step:EPOCHS[,EPOCHS..][:FACTOR], cosine[:FINAL], poly[:POWER]; in front of any: "
+                  "linear+, warmup:EPOCHS+ or warmup:PERCENT%+",
+                  text.substr(0, 200), why));
+}
+
+std::optional<double> number(std::string_view word) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (error != std::errc() || end != word.data() + word.size() || !std::isfinite(value))
+    return std::nullopt;
+  return value;
+}
+
+// Cuts off and returns what stands before the first `separator`; all of it where there is none.
+std::string_view take(std::string_view& rest, char separator) {
+  const std::size_t at = rest.find(separator);
+  const std::string_view head = rest.substr(0, at);
+  rest = at == std::string_view::npos ? std::string_view() : rest.substr(at + 1);
+  return head;
+}
+
+void parse_warmup(std::string_view text, std::string_view length, Schedule& schedule) {
+  schedule.warmup_is_part = length.ends_with('%');
+  if (schedule.warmup_is_part) length.remove_suffix(1);
+  const auto value = number(length);
+  if (!value || *value < 0) refuse(text, "the warm-up takes a number of epochs, or percent");
+  if (schedule.warmup_is_part && *value >= 100)
+    refuse(text, "the warm-up must end before the run does");
+  schedule.warmup = schedule.warmup_is_part ? *value / 100 : *value;
+}
+
+void parse_milestones(std::string_view text, std::string_view list, Schedule& schedule) {
+  while (!list.empty()) {
+    const auto value = number(take(list, ','));
+    if (!value || *value <= 0) refuse(text, "its epochs are numbers above 0");
+    if (!schedule.milestones.empty() && *value <= schedule.milestones.back())
+      refuse(text, "its epochs must rise");
+    if (schedule.milestones.size() == kMilestonesMax)
+      refuse(text, fmt::format("it has more than {} epochs", kMilestonesMax));
+    schedule.milestones.push_back(*value);
+  }
+  if (schedule.milestones.empty()) refuse(text, "it does not say at which epochs");
+}
+
+// In front of the kind.
+std::string_view parse_prefixes(std::string_view text, Schedule& schedule) {
+  std::string_view rest = text;
+  if (rest.starts_with("linear+")) {
+    schedule.linear_scaling = true;
+    take(rest, '+');
+  }
+  if (rest.starts_with("warmup:")) {
+    if (rest.find('+') == std::string_view::npos)
+      refuse(text, "after the warm-up comes '+' and a schedule, '+constant' at least");
+    std::string_view warmup = take(rest, '+');
+    take(warmup, ':');
+    parse_warmup(text, warmup, schedule);
+  }
+  return rest;
+}
+
+double steps_of_warmup(const Schedule& s, Step steps_per_epoch, Step total) {
+  return s.warmup * static_cast<double>((s.warmup_is_part ? total : steps_per_epoch).value());
+}
+
+// How many milestones the run has passed.
+double falls(const Schedule& s, double epoch) {
+  if (s.milestones.size() == 1) return std::floor(epoch / s.milestones[0]);
+  const auto next = std::upper_bound(s.milestones.begin(), s.milestones.end(), epoch);
+  return static_cast<double>(next - s.milestones.begin());
+}
+
+}  // namespace
+
+Schedule parse_schedule(std::string_view text) {
+  Schedule schedule;
+  std::string_view rest = parse_prefixes(text, schedule);
+  const bool has_arguments = rest.find(':') != std::string_view::npos;
+  const std::string_view kind = take(rest, ':');
+  if (has_arguments && rest.empty()) refuse(text, "nothing follows the ':'");
+  if (kind == "constant") {
+    schedule.kind = Schedule::Kind::Constant;
+    if (has_arguments) refuse(text, "'constant' takes nothing");
+  } else if (kind == "step") {
+    schedule.kind = Schedule::Kind::Stairs;
+    const bool has_factor = rest.find(':') != std::string_view::npos;
+    parse_milestones(text, take(rest, ':'), schedule);
+    const auto factor = has_factor ? number(rest) : schedule.factor;
+    if (!factor || *factor <= 0) refuse(text, "its factor is a number above 0");
+    schedule.factor = *factor;
+  } else if (kind == "cosine") {
+    schedule.kind = Schedule::Kind::Cosine;
+    const auto part = has_arguments ? number(rest) : 0;
+    if (!part || *part < 0 || *part > 1) refuse(text, "its final value is a part, 0 to 1");
+    schedule.final_part = *part;
+  } else if (kind == "poly") {
+    schedule.kind = Schedule::Kind::Poly;
+    const auto power = has_arguments ? number(rest) : 1;
+    if (!power || *power <= 0) refuse(text, "its power is a number above 0");
+    schedule.power = *power;
+  } else {
+    refuse(text, fmt::format("'{}' is unknown", kind.substr(0, 100)));
+  }
+  return schedule;
+}
+
+std::string describe(const Schedule& s) {
+  std::string text = s.linear_scaling ? "linear+" : "";
+  if (s.warmup > 0)
+    text += s.warmup_is_part ? fmt::format("warmup:{}%+", s.warmup * 100)
+                             : fmt::format("warmup:{}+", s.warmup);
+  switch (s.kind) {
+    case Schedule::Kind::Constant: return text + "constant";
+    case Schedule::Kind::Cosine:
+      return text + (s.final_part > 0 ? fmt::format("cosine:{}", s.final_part) : "cosine");
+    case Schedule::Kind::Poly: return text + fmt::format("poly:{}", s.power);
+    case Schedule::Kind::Stairs: break;
+  }
+  text += "step";
+  for (std::size_t i = 0; i < s.milestones.size(); ++i)
+    text += fmt::format("{}{}", i == 0 ? ':' : ',', s.milestones[i]);
+  return text + fmt::format(":{}", s.factor);
+}
+
+double eta(const Schedule& s, double base, Step t, Step steps_per_epoch, Step total,
+           std::uint64_t workers) {
+  SHOAL_CHECK_GT(steps_per_epoch, Step(0));
+  SHOAL_CHECK_GT(total, Step(0));
+  SHOAL_CHECK_GT(workers, 0U);
+  if (s.linear_scaling) base *= static_cast<double>(workers);
+  const auto step = static_cast<double>(t.value());
+  const double warmup = steps_of_warmup(s, steps_per_epoch, total);
+  // The first step is one part up the ramp: a step of size zero would be wasted.
+  if (step < warmup) return base * std::min(1.0, (step + 1) / warmup);
+  const double rest = static_cast<double>(total.value()) - warmup;
+  const double p = rest > 0 ? std::min(1.0, (step - warmup) / rest) : 1;
+  switch (s.kind) {
+    case Schedule::Kind::Constant: return base;
+    case Schedule::Kind::Stairs:
+      return base *
+             std::pow(s.factor, falls(s, step / static_cast<double>(steps_per_epoch.value())));
+    case Schedule::Kind::Cosine: {
+      const double part = (1 + std::cos(std::numbers::pi * p)) / 2;  // exactly 0 at the end
+      return base * (s.final_part + (1 - s.final_part) * part);
+    }
+    case Schedule::Kind::Poly: return base * std::pow(1 - p, s.power);
+  }
+  return base;
+}
+
+}  // namespace shoal

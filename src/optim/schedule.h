@@ -1,0 +1,53 @@
+// Schedule: how the step size changes over a run. A plain value, and a pure function of the step.
+//
+//   text form                  eta(t), of base eta_0, p the part of the run that is done
+//   constant                   eta_0
+//   step:30,60,90:0.1          eta_0 times 0.1 from epoch 30 on, 0.01 from 60 on, ..
+//   step:30:0.1                the same every 30 epochs
+//   cosine, cosine:0.01        eta_1 + (eta_0 - eta_1) (1 + cos pi p) / 2;  eta_1 = 0, or 0.01
+//   eta_0 poly:2                     eta_0 (1 - p)^2 warmup:5+cosine            from nothing to
+//   eta_0 in 5 epochs, in a line; then the cosine over
+//                              the rest of the run. Also warmup:5%+cosine: of the run
+//   linear+cosine              eta_0 is for one worker: times P. Stands first:
+//   linear+warmup:5+cosine
+//
+// Cosine: Loshchilov & Hutter, ICLR 2017, arXiv:1608.03983 (without restarts). Warm-up and linear
+// scaling: Goyal et al. 2017, arXiv:1706.02677; the ramp begins at zero here, not at the step size
+// of one worker. Epochs of milestones count from the run's beginning, warm-up included.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/types.h"
+
+namespace shoal {
+
+struct Schedule {
+  enum class Kind : std::uint8_t { Constant, Stairs, Cosine, Poly };
+
+  Kind kind = Kind::Constant;
+  std::vector<double> milestones{};  // step: epochs at which eta falls; of one, each multiple
+  double factor = 0.1;               // step: by what it is multiplied there
+  double final_part = 0;             // cosine: what is left at the end, as a part of the base
+  double power = 1;                  // poly
+  double warmup = 0;                 // 0: none
+  bool warmup_is_part = false;       // of the run; false: epochs
+  bool linear_scaling = false;       // the base is for one worker
+
+  bool operator==(const Schedule&) const = default;
+};
+
+// ConfigError, with the text and what is allowed, for anything else than the forms above.
+Schedule parse_schedule(std::string_view text);
+// The text form.
+std::string describe(const Schedule& schedule);
+
+// The step size of update t, counted from 0 to total - 1. Update `total` would have the final one.
+// REQUIRES: steps_per_epoch, total and workers are at least 1.
+double eta(const Schedule& schedule, double base, Step t, Step steps_per_epoch, Step total,
+           std::uint64_t workers);
+
+}  // namespace shoal

@@ -1,0 +1,70 @@
+// One step of an optimizer on a range of the parameters: all of them, or one shard of several.
+//
+// Some rules need norms, of whole tensors or of the whole gradient, of which a shard sees only a
+// part. The update is therefore made in rounds: every shard measures, the sums of all are added,
+// and only then does anyone apply.
+//
+//   Sums total;
+//   for (unsigned r = 0; r < rounds(rule); ++r) {
+//     Sums mine = co_await measure(env, rule, step, shard, r, total);
+//     total += the sum of `mine` over all shards;
+//   }
+//   co_await apply(env, rule, step, shard, total);
+//
+// Measuring changes nothing and may be repeated; applying changes w and the slots, never g. What a
+// parameter becomes does not depend on how the range was cut, to the last bit where the rule needs
+// no norms.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "optim/rule.h"
+#include "runtime/env.h"
+#include "runtime/range.h"
+#include "runtime/task.h"
+
+namespace shoal {
+
+struct UpdateStep {
+  double eta = 0;       // schedule.h
+  std::uint64_t t = 1;  // counts updates, from 1
+  double samples = 1;   // B: of how many samples g is the sum; above 0
+};
+
+// A tensor of the whole parameter range.
+struct Segment {
+  Elements at;
+  Elements n;
+  bool decay = true;  // false: no weight decay here, as is usual for biases and norms
+  bool adapt = true;  // false: LARS and LAMB take eta as it is, for the same tensors
+};
+
+struct Shard {
+  Range w;
+  Range g;
+  Range slots;  // slots(rule) times w.n elements, slot after slot
+  Elements at;  // where the shard begins in the whole
+  // All tensors, also those of other shards, end to end from 0. None: the shard is one tensor.
+  std::span<const Segment> segments{};
+};
+
+// Sums of squares that shards add up. Empty counts as zero.
+struct Sums {
+  std::vector<double> values;
+  // REQUIRES: both come from the same rule and the same number of segments, or one is empty.
+  Sums& operator+=(const Sums& other);
+};
+
+// How often shards must measure before they apply; 0 for most rules.
+unsigned rounds(const Rule& rule);
+// This shard's part of the sums of `round`; `before` has the totals of the rounds before.
+Task<Sums> measure(Env& env, const Rule& rule, UpdateStep step, Shard shard, unsigned round,
+                   const Sums& before);
+// Moves w by one step. `total` has the totals of all rounds.
+Task<void> apply(Env& env, const Rule& rule, UpdateStep step, Shard shard, const Sums& total);
+// All of it, for a shard that is everything.
+Task<void> update(Env& env, const Rule& rule, UpdateStep step, Shard shard);
+
+}  // namespace shoal
