@@ -5,14 +5,17 @@
 // given back when its worker is lost, and then dealt again. After an epoch every sample has exactly
 // one end state.
 //
-// Synchronous strategies keep the same ledger on every replica: they make the same calls.
+// Synchronous strategies keep the same ledger on every replica: they make the same calls. Where the
+// samples are partitioned (partition.h) a ledger is that of one worker, over the samples it owns.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "base/types.h"
+#include "data/leases.h"
 
 namespace shoal {
 
@@ -24,9 +27,6 @@ struct Share {
 
   auto operator<=>(const Share&) const = default;
 };
-
-enum class SampleEnd : std::uint8_t { Applied, Dropped, Lost, Partial };
-inline constexpr std::size_t kSampleEnds = 4;
 
 // Over all epochs so far: how many samples ended how, and how many have not ended yet.
 struct LedgerTally {
@@ -42,13 +42,20 @@ struct LedgerPlace {
   auto operator<=>(const LedgerPlace&) const = default;
 };
 
+class FullPass;
+
 class Ledger {
  public:
   Ledger(Seed seed, std::uint64_t samples);  // REQUIRES: samples > 0
+  // Over these samples alone, each once. REQUIRES: there are some.
+  Ledger(Seed seed, std::vector<SampleId> own);
 
   // At most `n` consecutive positions that nobody has; fewer where a gap or the epoch ends, none
   // when nothing is left to deal.
   Share deal(NodeId worker, Incarnation life, std::uint64_t n);
+  // The shares that the next `deals` deals of n positions will give, for whoever prepares them, if
+  // till then nothing is revoked and what is leased ends; so it may look into the next epoch.
+  std::vector<Share> peek(std::uint64_t n, std::size_t deals) const;
   // A share that is leased ends. REQUIRES: leased, whole or in part, to one worker.
   void settle(const Share& share, SampleEnd end);
   // Everything that is leased ends; returns how many samples that are.
@@ -58,7 +65,7 @@ class Ledger {
   void revoke_all();
 
   std::uint64_t epoch() const { return epoch_; }
-  std::uint64_t samples_per_epoch() const { return samples_; }
+  std::uint64_t samples_per_epoch() const { return leases_.size(); }
   // Positions that can be dealt: of this epoch, or of the next when all of this one has ended.
   std::uint64_t left() const;
   // When every sample of the epoch has ended the next one begins by itself, at the next deal.
@@ -66,30 +73,43 @@ class Ledger {
 
   // Whose samples they are.
   std::vector<SampleId> samples(const Share& share) const;
+  // Over the same samples, beside the epochs: the ledger does not change.
+  FullPass full_pass() const;
 
   LedgerTally tally() const;
   LedgerPlace place() const;  // REQUIRES: no lease is out, and what has ended was applied, in order
   void restore(const LedgerPlace& place);
 
  private:
-  struct Span {  // the spans of an epoch lie end to end; neighbours differ
-    std::uint64_t at, n;
-    enum class State : std::uint8_t { Free, Leased, Ended } state;
-    SampleEnd end{};
-    NodeId worker{};
-    Incarnation life{};
-    bool same_kind(const Span& o) const;
-  };
   void begin_epoch(std::uint64_t epoch);
-  // Makes [at, at + n) a span of its own and returns it. REQUIRES: inside one span.
-  Span& carve(std::uint64_t at, std::uint64_t n);
-  void merge();
 
   Seed seed_;
-  std::uint64_t samples_;
+  std::shared_ptr<const std::vector<SampleId>> own_;  // null: all, and a position is a sample
   std::uint64_t epoch_ = 0;
-  std::vector<Span> spans_;
+  Leases leases_;
   std::array<std::uint64_t, kSampleEnds> past_{};  // of finished epochs
+};
+
+// Every sample once, in order and not counted as an epoch: what a whole gradient is made of. Shares
+// are leased and dealt again as those of the ledger are.
+class FullPass {
+ public:
+  Share deal(NodeId worker, Incarnation life, std::uint64_t n);  // none when nothing is left
+  void settle(const Share& share);                               // REQUIRES: it is leased
+  void revoke(NodeId worker, Incarnation life) { leases_.revoke(worker, life); }
+  bool ended() const { return leases_.ended(); }
+  std::uint64_t left() const { return leases_.free(); }
+  std::vector<SampleId> samples(const Share& share) const;
+
+ private:
+  friend class Ledger;
+  FullPass(std::shared_ptr<const std::vector<SampleId>> own, std::uint64_t samples,
+           std::uint64_t epoch)
+      : own_(std::move(own)), epoch_(epoch), leases_(samples) {}
+
+  std::shared_ptr<const std::vector<SampleId>> own_;
+  std::uint64_t epoch_;  // of the ledger: shares name it, so that draws per epoch are those of now
+  Leases leases_;
 };
 
 }  // namespace shoal

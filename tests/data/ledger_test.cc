@@ -97,6 +97,65 @@ TEST(Ledger, ItsPlaceRestoresIt) {
   EXPECT_EQ(other.tally().ended[0], 14U);
 }
 
+TEST(Ledger, OverAWorkersOwnSamplesDealsThoseAlone) {
+  const std::vector<SampleId> own{5, 17, 40, 41, 99};
+  Ledger ledger(Seed(1), own);
+  EXPECT_EQ(ledger.samples_per_epoch(), 5U);
+  for (std::uint64_t epoch = 0; epoch < 3; ++epoch) {
+    std::vector<SampleId> dealt;
+    for (const std::uint64_t n : {2U, 2U, 1U}) {
+      const Share share = ledger.deal(kA, kFirst, n);
+      EXPECT_EQ(share.epoch, epoch);
+      for (const SampleId id : ledger.samples(share)) dealt.push_back(id);
+      ledger.settle(share, SampleEnd::Applied);
+    }
+    std::ranges::sort(dealt);
+    EXPECT_EQ(dealt, own);
+  }
+}
+
+TEST(Ledger, PeekForetellsTheNextDealsWithoutMakingThem) {
+  Random random(Seed(4), Purpose::Test);
+  for (int round = 0; round < 100; ++round) {
+    Ledger ledger(Seed(1), 23);
+    for (int i = 0; i < 4; ++i) {  // leave gaps behind
+      const NodeId worker(static_cast<std::uint32_t>(random.below(2)));
+      const Share share = ledger.deal(worker, kFirst, random.between(1, 4));
+      if (random.chance(0.5)) ledger.settle(share, SampleEnd::Applied);
+    }
+    ledger.revoke(kA, kFirst);
+    ledger.settle_leases(SampleEnd::Applied);
+    const std::uint64_t n = random.between(1, 6);
+    const std::vector<Share> foretold = ledger.peek(n, 12);
+    ASSERT_EQ(foretold.size(), 12U);
+    for (const Share& share : foretold) {
+      ASSERT_EQ(ledger.deal(kA, kFirst, n), share);
+      ledger.settle(share, SampleEnd::Applied);
+    }
+  }
+  EXPECT_TRUE(Ledger(Seed(1), 5).peek(0, 3).empty());
+}
+
+TEST(Ledger, AFullPassDealsEverySampleOnceInOrderAndTheLedgerStaysWhereItIs) {
+  Ledger ledger(Seed(1), 10);
+  ledger.settle(ledger.deal(kA, kFirst, 4), SampleEnd::Applied);
+  FullPass pass = ledger.full_pass();
+  const Share a = pass.deal(kA, kFirst, 6), b = pass.deal(kB, kFirst, 6);
+  EXPECT_EQ(pass.samples(a), (std::vector<SampleId>{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(pass.samples(b), (std::vector<SampleId>{6, 7, 8, 9}));
+  EXPECT_EQ(pass.deal(kA, kFirst, 1).n, 0U);
+  pass.revoke(kB, kFirst);  // lost: its samples go to somebody else
+  pass.settle(a);
+  EXPECT_FALSE(pass.ended());
+  EXPECT_EQ(pass.deal(kA, kFirst, 9), b);
+  pass.settle(b);
+  EXPECT_TRUE(pass.ended());
+  EXPECT_EQ(pass.deal(kA, kFirst, 9).n, 0U);
+  EXPECT_EQ(ledger.place(), (LedgerPlace{0, 4}));
+  FullPass own = Ledger(Seed(1), std::vector<SampleId>{3, 8}).full_pass();
+  EXPECT_EQ(own.samples(own.deal(kA, kFirst, 5)), (std::vector<SampleId>{3, 8}));
+}
+
 TEST(LedgerDeathTest, WhatNobodyHasCannotBeSettled) {
   Ledger ledger(Seed(1), 10);
   EXPECT_DEATH(ledger.settle(Share{0, 0, 1}, SampleEnd::Applied), "are not leased");

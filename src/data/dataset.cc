@@ -1,0 +1,55 @@
+#include "data/dataset.h"
+
+#include <array>
+
+#include "base/nearest.h"
+#include "data/formats.h"
+#include "data/parse.h"
+
+namespace shoal {
+namespace {
+
+struct Format {
+  std::string_view name;
+  std::string_view rest;  // how the rest is written, for messages
+  Dataset (*open)(std::string_view, const DatasetOptions&, const FileOpener&);
+};
+
+constexpr std::array kFormats{
+    Format{"fashion-mnist", "", open_fashion_mnist},
+    Format{"idx", ":DIR", open_idx},
+    Format{"cifar10", ":DIR", open_cifar10},
+    Format{"csv", ":FILE[:label=COLUMN]", open_csv},
+    Format{"libsvm", ":FILE", open_libsvm},
+    Format{"text", ":FILE", open_text},
+    Format{"synthetic", ":KIND[,key=value...]", open_synthetic},
+};
+
+}  // namespace
+
+Dataset open_dataset(const std::string& spec, const DatasetOptions& options,
+                     const FileOpener& opener) {
+  if (options.length == 0) throw ConfigError("a window of text has at least one character, not 0");
+  if (!(options.test_fraction >= 0) || options.test_fraction > 0.9)
+    throw ConfigError(
+        fmt::format("a test fraction of {} is not in 0 .. 0.9", options.test_fraction));
+  // A file system would take such a path for a shorter one.
+  if (spec.find('\0') != std::string::npos)
+    throw ConfigError(fmt::format("dataset {} has a zero byte in it", shown(spec)));
+  const std::size_t colon = spec.find(':');
+  const std::string_view name = std::string_view(spec).substr(0, colon);
+  std::vector<std::string> known;
+  for (const Format& format : kFormats) {
+    known.emplace_back(format.name);
+    if (format.name != name) continue;
+    const std::string_view rest =
+        colon == std::string::npos ? "" : std::string_view(spec).substr(colon + 1);
+    if (rest.empty() != format.rest.empty())
+      throw ConfigError(
+          fmt::format("dataset {} is written {}{}, not {}", name, name, format.rest, shown(spec)));
+    return format.open(rest, options, opener);
+  }
+  throw ConfigError(fmt::format("{} is no dataset. {}", shown(name), suggest(name, known)));
+}
+
+}  // namespace shoal

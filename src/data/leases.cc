@@ -1,0 +1,111 @@
+#include "data/leases.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace shoal {
+
+bool Leases::Span::same_kind(const Span& o) const {
+  if (state != o.state) return false;
+  if (state == State::Leased) return worker == o.worker && life == o.life;
+  return state == State::Free || end == o.end;
+}
+
+std::uint64_t Leases::free() const {
+  std::uint64_t n = 0;
+  for (const Span& s : spans_)
+    if (s.state == Span::State::Free) n += s.n;
+  return n;
+}
+
+bool Leases::ended() const {
+  return std::ranges::all_of(spans_, [](const Span& s) { return s.state == Span::State::Ended; });
+}
+
+Leases::Piece Leases::lease(NodeId worker, Incarnation life, std::uint64_t n) {
+  const auto free = std::ranges::find(spans_, Span::State::Free, &Span::state);
+  if (free == spans_.end() || n == 0) return {};
+  const Piece piece{free->at, std::min(n, free->n)};
+  Span& span = carve(piece.at, piece.n);
+  span.state = Span::State::Leased;
+  span.worker = worker;
+  span.life = life;
+  return piece;
+}
+
+void Leases::settle(const Piece& piece, SampleEnd end) {
+  Span& span = carve(piece.at, piece.n);
+  SHOAL_CHECK(span.state == Span::State::Leased, "positions {}..{} are not leased", piece.at,
+              piece.at + piece.n);
+  span.state = Span::State::Ended;
+  span.end = end;
+  merge();
+}
+
+std::uint64_t Leases::settle_all(SampleEnd end) {
+  std::uint64_t n = 0;
+  for (Span& s : spans_) {
+    if (s.state != Span::State::Leased) continue;
+    s.state = Span::State::Ended;
+    s.end = end;
+    n += s.n;
+  }
+  merge();
+  return n;
+}
+
+void Leases::revoke(NodeId worker, Incarnation life) {
+  for (Span& s : spans_)
+    if (s.state == Span::State::Leased && s.worker == worker && s.life == life)
+      s.state = Span::State::Free;
+  merge();
+}
+
+void Leases::revoke_all() {
+  for (Span& s : spans_)
+    if (s.state == Span::State::Leased) s.state = Span::State::Free;
+  merge();
+}
+
+void Leases::end_first(std::uint64_t n, SampleEnd end) {
+  if (n == 0) return;
+  Span& span = carve(0, n);
+  SHOAL_CHECK(span.state == Span::State::Free);
+  span.state = Span::State::Ended;
+  span.end = end;
+}
+
+Leases::Span& Leases::carve(std::uint64_t at, std::uint64_t n) {
+  auto it = std::ranges::find_if(spans_, [&](const Span& s) { return at < s.at + s.n; });
+  SHOAL_CHECK(it != spans_.end() && at >= it->at && at + n <= it->at + it->n,
+              "positions {}..{} are not of one span", at, at + n);
+  const Span whole = *it;
+  if (at + n < whole.at + whole.n) {
+    Span rest = whole;
+    rest.at = at + n;
+    rest.n = whole.at + whole.n - rest.at;
+    it = spans_.insert(it + 1, rest) - 1;
+  }
+  if (at > whole.at) {
+    it->n = at - whole.at;
+    it = spans_.insert(it + 1, whole);
+  }
+  it->at = at;
+  it->n = n;
+  return *it;
+}
+
+void Leases::merge() {
+  std::vector<Span> merged;
+  for (const Span& s : spans_) {
+    if (!merged.empty() && merged.back().same_kind(s)) {
+      merged.back().n += s.n;
+    } else {
+      merged.push_back(s);
+    }
+  }
+  spans_.swap(merged);
+}
+
+}  // namespace shoal

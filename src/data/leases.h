@@ -1,0 +1,56 @@
+// Leases on positions 0 .. n - 1: free, leased to a life of a worker, or ended. What the ledger
+// keeps of an epoch, and a full pass of itself; private to this layer and to ledger.h.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "base/types.h"
+
+namespace shoal {
+
+enum class SampleEnd : std::uint8_t { Applied, Dropped, Lost, Partial };
+inline constexpr std::size_t kSampleEnds = 4;
+
+class Leases {
+ public:
+  struct Span {  // the spans lie end to end; neighbours differ
+    std::uint64_t at, n;
+    enum class State : std::uint8_t { Free, Leased, Ended } state;
+    SampleEnd end{};
+    NodeId worker{};
+    Incarnation life{};
+    bool same_kind(const Span& o) const;
+  };
+  struct Piece {
+    std::uint64_t at = 0, n = 0;
+  };
+
+  explicit Leases(std::uint64_t n) : n_(n) { reset(); }
+  void reset() { spans_.assign(1, Span{0, n_, Span::State::Free}); }
+
+  std::uint64_t size() const { return n_; }
+  const std::vector<Span>& spans() const { return spans_; }
+  std::uint64_t free() const;
+  bool ended() const;  // all of it
+
+  // At most `n` consecutive free positions, the lowest; none when none is free.
+  Piece lease(NodeId worker, Incarnation life, std::uint64_t n);
+  // REQUIRES: leased, whole or in part, to one worker.
+  void settle(const Piece& piece, SampleEnd end);
+  std::uint64_t settle_all(SampleEnd end);  // returns how many were leased
+  void revoke(NodeId worker, Incarnation life);
+  void revoke_all();
+  void end_first(std::uint64_t n, SampleEnd end);  // REQUIRES: they are free
+
+ private:
+  // Makes [at, at + n) a span of its own and returns it. REQUIRES: inside one span.
+  Span& carve(std::uint64_t at, std::uint64_t n);
+  void merge();
+
+  std::uint64_t n_;
+  std::vector<Span> spans_;
+};
+
+}  // namespace shoal
