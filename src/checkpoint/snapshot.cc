@@ -118,20 +118,18 @@ Task<void> SnapshotStore::stage(Step step, std::vector<SnapshotPart> parts) {
   for (const SnapshotPart& part : parts) {
     ManifestPart entry;
     entry.name = part.name;
-    entry.size = part.content.size;
-    entry.sha256 = co_await digest(part.content);
-    const std::string path = folder + "/" + part.name;
-    co_await files_.write(path, part.content);
-    co_await files_.sync(path);
+    for (const ConstBuf& piece : part.pieces) entry.size += piece.size;
+    entry.sha256 = co_await digest(part.pieces);
     manifest.parts.push_back(std::move(entry));
     expected.push_back(part.name);
   }
   const std::string text = to_text(manifest);
-  const std::string path = fmt::format("{}/{}", folder, kManifestName);
-  co_await files_.write(path, const_buf(as_bytes(text)));
-  co_await files_.sync(path);
+  const std::vector<ConstBuf> whole = {const_buf(as_bytes(text))};
+  co_await write_part(fmt::format("{}/{}", folder, kManifestName), whole);
+  for (const SnapshotPart& part : parts) co_await write_part(folder + "/" + part.name, part.pieces);
 
-  // Another writer may have taken the folder away, and our next write then made a new one.
+  // Another writer may have taken the folder away, and our next piece then made a new one. The
+  // manifest is never in that, because it was written first.
   const std::vector<std::string> names = co_await files_.list(folder);
   std::ranges::sort(expected);
   if (names != expected)
@@ -140,6 +138,13 @@ Task<void> SnapshotStore::stage(Step step, std::vector<SnapshotPart> parts) {
                     "were being written",
                     folder, names.size(), expected.size()));
   co_await files_.sync(folder);
+}
+
+Task<void> SnapshotStore::write_part(std::string path, std::span<const ConstBuf> pieces) {
+  const ConstBuf first = pieces.empty() ? ConstBuf() : pieces.front();
+  co_await files_.write(path, first);
+  for (std::size_t i = 1; i < pieces.size(); ++i) co_await files_.append(path, pieces[i]);
+  co_await files_.sync(path);
 }
 
 Task<void> SnapshotStore::publish(Step step) {

@@ -7,7 +7,7 @@
 // A snapshot is a folder step-N with a file per part and a manifest (manifest.h). It is written in
 // this order, and each arrow is a sync:
 //
-//   tmp-W-step-N/parts, manifest  ->  their names  ->  rename to step-N  ->  rename to latest
+//   tmp-W-step-N/manifest, parts  ->  their names  ->  rename to step-N  ->  rename to latest
 //
 // so that a folder called step-N is complete. `latest` names the newest for people and other
 // programs; we go by the folders, of which the newest with right digests counts: no crash can set
@@ -32,8 +32,8 @@ namespace shoal {
 
 // A part to write. The bytes stay as they are until the write is done.
 struct SnapshotPart {
-  std::string name;  // a plain file name
-  ConstBuf content;
+  std::string name;              // a plain file name
+  std::vector<ConstBuf> pieces;  // its content, one after the other: a model needs no second copy
 };
 
 struct Snapshot {
@@ -84,6 +84,7 @@ class SnapshotStore {
   Task<bool> is_safe(Step step);
   Task<void> clear_leftovers();
   Task<void> stage(Step step, std::vector<SnapshotPart> parts);
+  Task<void> write_part(std::string path, std::span<const ConstBuf> pieces);
   Task<void> publish(Step step);
   Task<void> point_latest(Step step);
   Task<bool> is_pointed(Step step);
@@ -97,7 +98,7 @@ class SnapshotStore {
   Task<Snapshot> load(Step step);
   Task<std::optional<Step>> read_pointer(std::vector<std::string>& warnings);
   Task<bool> exists(std::string name);
-  Task<std::string> digest(ConstBuf content);
+  Task<std::string> digest(std::span<const ConstBuf> pieces);
 
   Env& env_;
   Files& files_;

@@ -94,7 +94,8 @@ Task<Snapshot> SnapshotStore::load(Step step) {
     if (part.content.size() != entry.size.value())
       throw Corrupt(fmt::format("{} has {} bytes, the manifest says {}", path, part.content.size(),
                                 entry.size));
-    const std::string sha256 = co_await digest(const_buf(std::span<const std::byte>(part.content)));
+    const std::vector<ConstBuf> whole = {const_buf(std::span<const std::byte>(part.content))};
+    const std::string sha256 = co_await digest(whole);
     if (sha256 != entry.sha256)
       throw Corrupt(
           fmt::format("{} has SHA-256 {}, the manifest says {}: it was changed or damaged "
@@ -129,15 +130,17 @@ Task<bool> SnapshotStore::exists(std::string name) {
   co_return std::ranges::find(names, name) != names.end();
 }
 
-Task<std::string> SnapshotStore::digest(ConstBuf content) {
+Task<std::string> SnapshotStore::digest(std::span<const ConstBuf> pieces) {
   Sha256 sha;
-  const std::span<const std::byte> bytes = content.bytes();
-  for (std::uint64_t at = 0; at < content.size.value(); at += kSliceBytes) {
-    const std::uint64_t n = std::min(kSliceBytes, content.size.value() - at);
-    auto add = [&] {
-      if (!bytes.empty()) sha.add(bytes.subspan(at, n));
-    };
-    co_await env_.work(Work::Encode, Elements((n + 3) / 4), add);
+  for (const ConstBuf& piece : pieces) {
+    const std::span<const std::byte> bytes = piece.bytes();
+    for (std::uint64_t at = 0; at < piece.size.value(); at += kSliceBytes) {
+      const std::uint64_t n = std::min(kSliceBytes, piece.size.value() - at);
+      auto add = [&] {
+        if (!bytes.empty()) sha.add(bytes.subspan(at, n));
+      };
+      co_await env_.work(Work::Encode, Elements((n + 3) / 4), add);
+    }
   }
   co_return sha.hex();
 }

@@ -2,6 +2,7 @@
 
 #include "checkpoint/snapshot_world.h"
 #include "support/files_text.h"
+#include "support/hooked_files.h"
 
 namespace shoal {
 namespace {
@@ -59,13 +60,33 @@ TEST_F(SnapshotTest, PartsOfAnySize) {
   const std::vector<char> large(1'000'001, 'x');
   std::vector<SnapshotPart> parts;
   parts.push_back({"empty", {}});
-  parts.push_back({"large one", const_buf(std::span<const char>(large))});
+  parts.push_back({"large one", {const_buf(std::span<const char>(large))}});
   run(store.write(Step(1), std::move(parts)));
   const Restored restored = restore();
   ASSERT_TRUE(restored.snapshot.has_value());
   EXPECT_EQ(restored.snapshot->part("empty")->size(), 0U);
   EXPECT_EQ(restored.snapshot->part("large one")->size(), large.size());
   EXPECT_EQ(restored.snapshot->part("absent"), nullptr);
+}
+
+TEST_F(SnapshotTest, PiecesOfAPartBecomeOneFile) {
+  std::vector<SnapshotPart> parts;
+  parts.push_back({"p", {text_buf(""), text_buf("one "), text_buf("two "), text_buf("three")}});
+  run(store.write(Step(1), std::move(parts)));
+  EXPECT_EQ(read_text(files, at("step-1/p")), "one two three");
+  EXPECT_EQ(text_of(*restore().snapshot, "p"), "one two three");
+}
+
+TEST_F(SnapshotTest, AFolderTakenAwayBetweenTwoPiecesIsNotPublishedWithTheRest) {
+  std::vector<SnapshotPart> parts;
+  parts.push_back({"p", {text_buf("one "), text_buf("two")}});
+  HookedFiles hooked(files, [&](std::string_view call, const std::string& path) {
+    if (call == "append") run(files.remove(path.substr(0, path.rfind('/'))));
+    return true;
+  });
+  SnapshotStore robbed(env, hooked, options_for("c"));
+  EXPECT_THAT(error_of(robbed.write(Step(1), std::move(parts))), HasSubstr("removed them"));
+  EXPECT_FALSE(restore().snapshot.has_value());
 }
 
 TEST_F(SnapshotTest, OldOnesBeyondKeepAreRemoved) {
@@ -207,7 +228,7 @@ TEST_F(SnapshotTest, ASlowWriterDoesNotMoveLatestBack) {
 
 TEST_F(SnapshotTest, AFullDiskIsAnErrorAndLeavesTheOlderOnes) {
   write(10);
-  disk.limit_capacity(disk.used() + Bytes(100));
+  disk.limit_capacity(disk.used() + Bytes(500));
   const std::string error = error_of(write_step(store, Step(20), "a"));
   EXPECT_THAT(error, AllOf(HasSubstr("tmp-a-step-20/optimizer"), HasSubstr("needs 300 bytes")));
   EXPECT_THAT(names(), ElementsAre("latest", "step-10")) << "what was half written takes no space";

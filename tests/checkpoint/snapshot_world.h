@@ -33,9 +33,11 @@ struct State {
         by(writer) {}
   std::vector<SnapshotPart> parts() const {
     std::vector<SnapshotPart> parts;
-    parts.push_back({"model", text_buf(model)});
-    parts.push_back({"optimizer", text_buf(optimizer)});
-    parts.push_back({"by", text_buf(by)});
+    const std::string_view text = model;
+    parts.push_back(
+        {"model", {text_buf(text.substr(0, 6)), text_buf(""), text_buf(text.substr(6))}});
+    parts.push_back({"optimizer", {text_buf(optimizer)}});
+    parts.push_back({"by", {text_buf(by)}});
     return parts;
   }
   std::string model, optimizer, by;
