@@ -33,12 +33,22 @@ struct Factors {
   std::shared_ptr<const float> input;  // batch x columns
 };
 
+// The gradient of a table of which a batch touches a few rows: all others are zero.
+struct SparseRows {
+  Elements rows, columns;                       // of those touched
+  std::shared_ptr<const std::int64_t> indices;  // of the rows, ascending
+  std::shared_ptr<const float> values;          // rows x columns
+};
+
 // A bucket of the gradient that is complete: a range of the arena.
 struct Ready {
   std::uint32_t bucket = 0;  // its number, the same on every worker
   Elements at;
   Elements n;
-  std::optional<Factors> factors = {};  // when asked for, of a bucket that is one such weight
+  // The same numbers in another form, of a bucket that is one tensor: factors when asked for,
+  // sparse rows when that is how they came.
+  std::optional<Factors> factors = {};
+  std::optional<SparseRows> sparse = {};
 };
 
 // What one worker computes in one step.

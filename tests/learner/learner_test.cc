@@ -6,7 +6,7 @@
 
 #include "learner/phantom.h"
 #include "learner/quadratic.h"
-#include "optim/sgd.h"
+#include "optim/update.h"
 #include "support/inline_env.h"
 
 namespace shoal {
@@ -87,7 +87,8 @@ TEST(Sgd, ConvergesToTheKnownOptimumAtTheRateOfTheCurvature) {
   const int steps = 50;
   for (int t = 0; t < steps; ++t) {
     run(buckets_of(learner, env, w.all(), g.all(), first_samples(4)));
-    run(update(env, Sgd{0.5F}, w.all(), g.all(), 4));
+    const UpdateStep step{.eta = 0.5, .t = 1, .samples = 4};
+    run(update(env, Rule(), step, Shard{w.all(), g.all(), Range(), Elements(0), {}}));
   }
   for (std::size_t j = 0; j < 20; ++j) {
     const double start = learner.optimum()[j];
@@ -95,15 +96,6 @@ TEST(Sgd, ConvergesToTheKnownOptimumAtTheRateOfTheCurvature) {
     const double expected = std::abs(start) * std::pow(1 - 0.5 * learner.curvature()[j], steps);
     EXPECT_NEAR(left, expected, 1e-5) << j;
   }
-}
-
-TEST(Sgd, UsesOneFusedMultiplyAdd) {
-  InlineEnv env;
-  Arena w(Elements(1), Substance::Real), g(Elements(1), Substance::Real);
-  w.all().data()[0] = 1.0F / 3;
-  g.all().data()[0] = 0.7F;
-  run(update(env, Sgd{0.1F}, w.all(), g.all(), 3));
-  EXPECT_EQ(w.all().data()[0], std::fma(-0.1F / 3.0F, 0.7F, 1.0F / 3));
 }
 
 TEST(Phantom, HasSizesAndTimesAndNoNumbers) {

@@ -3,6 +3,8 @@
 #include "fake_plugin.h"
 
 extern "C" const shoal::TorchApi* shoal_torch_api() {
-  static constexpr shoal::TorchApi kApi{shoal::kTorchAbiVersion + 41, nullptr, nullptr};
+  static constexpr shoal::TorchApi kApi{
+      shoal::kTorchAbiVersion + 41, nullptr, nullptr, nullptr, nullptr,
+  };
   return &kApi;
 }

@@ -47,7 +47,7 @@ TEST(TorchPlugin, missing_says_where_it_looked_and_what_to_install) {
 
 TEST(TorchPlugin, of_another_interface_is_refused_unread) {
   EXPECT_THAT(error_of({fake("other_abi")}),
-              AllOf(HasSubstr("interface 42"), HasSubstr("needed is 1"), HasSubstr("Hint:")));
+              AllOf(HasSubstr("interface 43"), HasSubstr("needed is 2"), HasSubstr("Hint:")));
 }
 
 TEST(TorchPlugin, of_another_release_is_refused) {

@@ -7,11 +7,15 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
+
+#include "learner/batch.h"
+#include "learner/learner.h"
 
 namespace shoal {
 
-inline constexpr std::uint32_t kTorchAbiVersion = 1;
+inline constexpr std::uint32_t kTorchAbiVersion = 2;
 inline constexpr const char* kTorchEntryName = "shoal_torch_api";
 inline constexpr const char* kTorchPluginFile = "shoal_torch.so";
 
@@ -22,11 +26,35 @@ struct TorchDescription {
   std::string details;  // libtorch's own account of its parallel backend, several lines
 };
 
+// What libtorch does with the cores that it is given; for all learners of the process.
+struct TorchCompute {
+  int threads = 1;              // of one operation
+  bool flush_denormals = true;  // numbers too small for full precision count as zero
+  bool deterministic = false;   // only algorithms whose results do not depend on timing
+};
+
+struct TorchLearnerOptions {
+  Seed seed{};
+  Bytes bucket_bytes{1 << 20};  // a bucket is complete with the tensor that reaches this
+  bool factors = false;         // fully connected weights become buckets of their own, with factors
+  bool channels_last = false;   // memory format of images and of convolutions' weights
+  std::uint64_t eval_batch = 256;
+};
+
+struct TorchTask {
+  std::string model;  // as --model names it
+  std::shared_ptr<const BatchSource> train, test;
+  TorchLearnerOptions options;
+};
+
 struct TorchApi {
   std::uint32_t abi_version;
   const char* shoal_version;
 
   TorchDescription (*describe)();
+  void (*set_compute)(const TorchCompute&);
+  // Throws ConfigError: an unknown model, one that does not fit the data.
+  std::unique_ptr<Learner> (*make_learner)(const TorchTask&);
 };
 
 using TorchEntry = const TorchApi* (*)();

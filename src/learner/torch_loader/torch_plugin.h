@@ -21,6 +21,10 @@ class TorchPlugin {
   static TorchPlugin load(const std::vector<std::filesystem::path>& directories);
 
   TorchDescription describe() const { return api_->describe(); }
+  void set_compute(const TorchCompute& compute) const { api_->set_compute(compute); }
+  std::unique_ptr<Learner> make_learner(const TorchTask& task) const {
+    return api_->make_learner(task);
+  }
   const std::filesystem::path& file() const { return file_; }
 
  private:

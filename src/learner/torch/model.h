@@ -1,0 +1,75 @@
+// A network as the torch learner drives it: a torch::nn::Module, or a TorchScript file.
+#pragma once
+
+#include <torch/types.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "learner/batch.h"
+#include "learner/learner.h"
+#include "learner/torch/models.h"
+
+namespace shoal {
+
+struct NamedTensor {
+  std::string name;
+  at::Tensor tensor;
+};
+
+// A batch as tensors; views of a Batch, which outlives them.
+struct BatchTensors {
+  std::int64_t n = 0;
+  at::Tensor input;             // numbers or symbols; Sparse: indices of the pairs
+  at::Tensor offsets, weights;  // Sparse
+  at::Tensor target;            // labels or values
+};
+
+// Thread safety: none. The tensors that parameters() and buffers() give are the network's own:
+// setting their data moves the network into other memory.
+class TorchModel {
+ public:
+  virtual ~TorchModel() = default;
+  virtual std::vector<NamedTensor> parameters() = 0;
+  virtual std::vector<NamedTensor> buffers() = 0;
+  virtual void train(bool on) = 0;
+  virtual at::Tensor forward(const BatchTensors& batch) = 0;
+  // The mean over the batch. What the kind of target asks for, unless the network knows better.
+  virtual at::Tensor loss(const at::Tensor& output, const BatchTensors& batch);
+
+  TargetKind target = TargetKind::Classes;
+};
+
+// Around any module whose forward takes one tensor and gives one.
+class ModuleModel : public TorchModel {
+ public:
+  using Forward = std::function<at::Tensor(const BatchTensors&)>;
+  using Loss = std::function<at::Tensor(const at::Tensor& output, const BatchTensors&)>;
+  // `loss` may be empty. The module is held as void, so that this header needs no torch/nn.h.
+  struct Parts {
+    std::vector<NamedTensor> parameters, buffers;
+    std::function<void(bool)> train;
+    Forward forward;
+    Loss loss;
+  };
+  explicit ModuleModel(Parts parts) : parts_(std::move(parts)) {}
+
+  std::vector<NamedTensor> parameters() override { return parts_.parameters; }
+  std::vector<NamedTensor> buffers() override { return parts_.buffers; }
+  void train(bool on) override { parts_.train(on); }
+  at::Tensor forward(const BatchTensors& batch) override { return parts_.forward(batch); }
+  at::Tensor loss(const at::Tensor& output, const BatchTensors& batch) override {
+    return parts_.loss ? parts_.loss(output, batch) : TorchModel::loss(output, batch);
+  }
+
+ private:
+  Parts parts_;
+};
+
+BatchTensors tensors_of(const Batch& batch, const SampleShape& shape);
+// How many predictions there are in the output, and how many are right. None for real values.
+Score score_of(const at::Tensor& output, const BatchTensors& batch, TargetKind target);
+
+}  // namespace shoal

@@ -1,0 +1,77 @@
+#include "learner/torch/models.h"
+
+#include <fmt/core.h>
+
+#include <charconv>
+
+#include "base/error.h"
+#include "base/nearest.h"
+
+namespace shoal {
+namespace {
+
+struct Family {
+  const char* name;
+  ModelFactory (*make)(const ModelArguments&);
+};
+constexpr Family kFamilies[] = {
+    {"linear", simple_model},        {"mlp", simple_model},     {"autoencoder", simple_model},
+    {"lenet", vision_model},         {"alexnet", vision_model}, {"vgg", vision_model},
+    {"resnet", vision_model},        {"lstm", language_model},  {"gru", language_model},
+    {"transformer", language_model},
+};
+
+std::vector<std::int64_t> numbers_in(const std::string& spec, std::string_view text) {
+  std::vector<std::int64_t> numbers;
+  while (!text.empty()) {
+    std::int64_t n = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+    const auto used = static_cast<std::size_t>(end - text.data());
+    const bool separated = used == text.size() || text[used] == '-' || text[used] == ',';
+    if (error != std::errc{} || n <= 0 || n > 1'000'000 || !separated)
+      throw ConfigError(fmt::format(
+          "--model {}: '{}' is no list of sizes; write whole numbers from 1 to 1000000, as in "
+          "mlp:784-2048-2048-10",
+          spec, text));
+    numbers.push_back(n);
+    text.remove_prefix(std::min(text.size(), used + 1));
+  }
+  return numbers;
+}
+
+}  // namespace
+
+ModelFactory model_factory(const std::string& spec, const SampleShape& shape) {
+  if (spec.ends_with(".pt") || spec.ends_with(".pth") || spec.find('/') != std::string::npos)
+    return script_model(spec);
+  const std::size_t colon = spec.find(':');
+  ModelArguments arguments;
+  arguments.name = spec.substr(0, colon);
+  arguments.shape = shape;
+  std::vector<std::string> names;
+  for (const Family& family : kFamilies) names.emplace_back(family.name);
+  for (const Family& family : kFamilies) {
+    if (arguments.name != family.name) continue;
+    if (colon != std::string::npos)
+      arguments.numbers = numbers_in(spec, std::string_view(spec).substr(colon + 1));
+    return family.make(arguments);
+  }
+  throw ConfigError(fmt::format("--model {}: unknown. {} A TorchScript file ends in .pt.", spec,
+                                suggest(arguments.name, names)));
+}
+
+void require_images(const ModelArguments& arguments) {
+  if (arguments.shape.input == InputKind::Dense && arguments.shape.shape.size() == 3 &&
+      arguments.shape.target == TargetKind::Classes)
+    return;
+  throw ConfigError(fmt::format("--model {} tells images apart; the data has {}", arguments.name,
+                                describe(arguments.shape)));
+}
+
+std::int64_t features_of(const SampleShape& shape) {
+  std::int64_t n = 1;
+  for (const std::int64_t d : shape.shape) n *= d;
+  return n;
+}
+
+}  // namespace shoal

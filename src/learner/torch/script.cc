@@ -1,0 +1,55 @@
+// TorchScript files as models.
+#include <torch/csrc/jit/runtime/graph_executor.h>
+#include <torch/csrc/jit/serialization/import.h>
+#include <torch/jit.h>
+
+#include "base/error.h"
+#include "learner/torch/model.h"
+
+namespace shoal {
+namespace {
+
+class ScriptModel final : public TorchModel {
+ public:
+  explicit ScriptModel(torch::jit::Module module) : module_(std::move(module)) {}
+
+  std::vector<NamedTensor> parameters() override {
+    std::vector<NamedTensor> all;
+    for (const auto& item : module_.named_parameters()) all.push_back({item.name, item.value});
+    return all;
+  }
+  std::vector<NamedTensor> buffers() override {
+    std::vector<NamedTensor> all;
+    for (const auto& item : module_.named_buffers()) all.push_back({item.name, item.value});
+    return all;
+  }
+  void train(bool on) override { module_.train(on); }
+  at::Tensor forward(const BatchTensors& batch) override {
+    const torch::jit::IValue output = module_.forward({batch.input});
+    TORCH_CHECK(output.isTensor(), "forward gives a ", output.tagKind(), ", not a tensor");
+    return output.toTensor();
+  }
+
+ private:
+  torch::jit::Module module_;
+};
+
+}  // namespace
+
+ModelFactory script_model(const std::string& file) {
+  // Optimized, whole subgraphs would become one node, and all gradients come together at the end.
+  torch::jit::setGraphExecutorOptimize(false);
+  return [file]() -> std::unique_ptr<TorchModel> {
+    try {
+      return std::make_unique<ScriptModel>(torch::jit::load(file));
+    } catch (const c10::Error& error) {
+      const std::string text = error.what_without_backtrace();
+      throw ConfigError(
+          fmt::format("--model {}: no TorchScript file that can be read: {}\n"
+                      "Hint: write it with torch.jit.script(model).save('model.pt')",
+                      file, text.substr(0, text.find('\n'))));
+    }
+  };
+}
+
+}  // namespace shoal

@@ -1,0 +1,46 @@
+// The learner on libtorch. Parameters, running statistics and counters of the network are views
+// into the arena that each call is given; gradients go from autograd straight into it.
+//
+// When autograd has the gradient of a parameter it would accumulate it in a tensor of its own. A
+// hook before that copies it into the arena, or hands it to a sink, and gives autograd nothing to
+// accumulate. Hooks run on the thread that called backward; one that throws ends backward, and the
+// next one works.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "learner/batch.h"
+#include "learner/learner.h"
+#include "learner/torch/model.h"
+#include "learner/torch_loader/torch_abi.h"
+
+namespace shoal {
+
+class TorchLearner final : public Learner {
+ public:
+  // Makes the network, and looks with a first batch in which order its gradients become ready.
+  // Throws ConfigError when the network does not fit the data, or cannot be trained.
+  TorchLearner(ModelFactory make, std::shared_ptr<const BatchSource> train,
+               std::shared_ptr<const BatchSource> test, TorchLearnerOptions options);
+  ~TorchLearner() override;
+
+  const Layout& layout() const override;
+  Substance substance() const override { return Substance::Real; }
+  void initialize(Range state) const override;
+  Task<void> gradient(Env& env, Range state, GradientTarget target, Portion portion,
+                      Channel<Ready>& ready, Score& score) override;
+  Task<Score> evaluate(Env& env, Range state, std::uint64_t from, std::uint64_t to) override;
+  std::uint64_t held_out() const override;
+  Task<void> prefetch(Env& env, Portion portion) override;
+
+  // The output of the network on samples of the training data; for tests and exports.
+  at::Tensor output(Range state, std::span<const SampleId> samples);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace shoal
