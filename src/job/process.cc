@@ -79,7 +79,7 @@ class Process::Impl {
   const ProcessInfo who_;
   LiveLoop loop_;
   Recorder recorder_;
-  std::optional<ComputeThread> compute_;
+  std::optional<ComputeThread> compute_, io_;
   LiveEnv env_;  // of the process: of its links and its store, not of the node
   TcpControlNet net_;
   std::optional<EmbeddedStore> embedded_;
@@ -106,6 +106,7 @@ Process::Impl::Impl(ProcessOptions options)
           member_options()) {
   if (options_.coordinate && options_.etcd.empty()) embedded_.emplace(env_);
   if (options_.compute_thread) compute_.emplace();
+  if (options_.compute_thread) io_.emplace();
   if (options_.observer != nullptr) recorder_.observe(*options_.observer);
   loop_.on_stall([this](const auto& waiting) { stalled(waiting); });
 }
@@ -245,6 +246,7 @@ Task<bool> Process::Impl::live(const NodeProgram& program) {
                       .incarnation = id.incarnation,
                       .seed = options_.seed,
                       .compute = compute_ ? &*compute_ : nullptr,
+                      .io = io_ ? &*io_ : nullptr,
                       .recorder = &recorder_});
   WireEndpoint endpoint(loop_, env, id, std::move(carriers), directory_);
   // A carrier that broke ends this life: the others are told, by the coordinator.

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
+
 #include "base/check.h"
 
 namespace shoal {
@@ -26,6 +29,13 @@ RecoveryPlan plan_recovery(std::span<const Standing> standings) {
     plan.reason = fmt::format("rank {} is furthest, at step {}", plan.source, best->step);
   }
   return plan;
+}
+
+Step evaluated_by_all(std::span<const Standing> standings) {
+  std::optional<std::uint64_t> least;
+  for (const Standing& s : standings)
+    if (s.valid != 0) least = std::min(least.value_or(s.evaluated), s.evaluated);
+  return Step(least.value_or(0));
 }
 
 Need need_of(std::span<const Standing> standings, const RecoveryPlan& plan, Rank rank) {

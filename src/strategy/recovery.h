@@ -21,7 +21,8 @@ namespace shoal {
 struct Standing {
   std::uint64_t step = 0;
   std::uint32_t lineage = 0;
-  std::uint32_t valid = 0;  // 0: it is a newcomer
+  std::uint32_t valid = 0;      // 0: it is a newcomer
+  std::uint64_t evaluated = 0;  // the step before which it last saw an evaluation through
 };
 
 enum class Need : std::uint8_t { Nothing, Reduced, Everything };
@@ -34,6 +35,8 @@ struct RecoveryPlan {
 
 // Pure: the same on every member.
 RecoveryPlan plan_recovery(std::span<const Standing> standings);
+// The last evaluation that all members with a state saw through: later ones are made again.
+Step evaluated_by_all(std::span<const Standing> standings);
 // What the member of that rank must get from the source.
 Need need_of(std::span<const Standing> standings, const RecoveryPlan& plan, Rank rank);
 

@@ -24,16 +24,19 @@ struct Progress {
 };
 
 struct Replica {
-  Replica(Endpoint& endpoint, const Learner& learner, Ledger epochs)
+  // `slots` of optimizer state for each parameter.
+  Replica(Endpoint& endpoint, const Learner& learner, Ledger epochs, unsigned slots_each = 0)
       : w(endpoint, learner.layout().all(), learner.substance()),
         g0(endpoint, learner.layout().parameters(), learner.substance()),
         g1(endpoint, learner.layout().parameters(), learner.substance()),
         scratch(endpoint, learner.layout().parameters(), learner.substance()),
+        slots(endpoint, learner.layout().parameters() * slots_each, learner.substance()),
         ledger(std::move(epochs)) {}
 
   Arena w;        // parameters, then the rest of the model's state (learner/layout.h)
   Arena g0, g1;   // gradients of even and of odd steps; see gradient_of
   Arena scratch;  // of the collectives
+  Arena slots;    // of the optimizer, one after the other
   Step step;
   Generation lineage;
   Ledger ledger;
@@ -41,11 +44,13 @@ struct Replica {
   // The view in which the gradients of the last even and odd steps were reduced.
   std::array<Generation, 2> reduced_in{};
 
+  bool alone = false;  // nobody will ever ask for a reduced gradient: one buffer does
+
   // Reduced gradients are kept until the first collective of the next step completes, because
   // others may need them till then. Two buffers do that: the one of step t is written again only by
   // step t+2, and that begins after t+1 has been reduced.
   Range parameters() { return w.range(Elements(0), g0.size()); }
-  Range gradient_of(Step t) { return (t.value() % 2 == 0 ? g0 : g1).all(); }
+  Range gradient_of(Step t) { return (alone || t.value() % 2 == 0 ? g0 : g1).all(); }
 
   Progress progress() const { return {step, lineage, ledger.place()}; }
   void restore(const Progress& progress) {

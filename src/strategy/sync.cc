@@ -13,6 +13,7 @@
 #include "collective/dissemination.h"
 #include "collective/group.h"
 #include "collective/ring.h"
+#include "optim/update.h"
 #include "runtime/task_group.h"
 #include "strategy/recovery.h"
 
@@ -27,15 +28,31 @@ constexpr std::uint64_t kRecovery = std::uint64_t{1} << 47U;
 constexpr std::uint64_t kStandings = kRecovery;
 constexpr std::uint64_t kTransfer = kRecovery + 1;
 constexpr std::uint64_t kBarrier = kRecovery + 2;
+constexpr std::uint64_t kEvaluation = std::uint64_t{1} << 46U;  // + step
 
 // A state in words, as it travels ahead of the parameters: step, lineage, epoch, place in it, and
 // the view in which the last step was reduced.
 using StateWords = std::array<std::uint64_t, 5>;
 
+// Vectors (biases, norms) are left to eta as it is by the rules that adapt it by tensor.
+std::vector<Segment> segments_of(const Layout& layout) {
+  std::vector<Segment> segments;
+  for (const TensorEntry& t : layout.parameter_tensors())
+    segments.push_back({t.at, t.n, true, t.shape.size() > 1});
+  return segments;
+}
+
 class Worker {
  public:
-  Worker(Node& node, Learner& learner, Keeper& keeper, Replica& replica, const SyncOptions& options)
-      : node_(node), learner_(learner), keeper_(keeper), replica_(replica), options_(options) {}
+  Worker(Node& node, Learner& learner, Keeper& keeper, Replica& replica, const SyncOptions& options,
+         Journal* journal)
+      : node_(node),
+        learner_(learner),
+        keeper_(keeper),
+        replica_(replica),
+        options_(options),
+        journal_(journal),
+        segments_(segments_of(learner.layout())) {}
 
   // Trains until the last step is done everywhere, through all views.
   Task<void> run();
@@ -51,6 +68,11 @@ class Worker {
   Task<void> take(const Group& group, NodeId from, Need need);
   Task<void> take_part(const Group& group, NodeId from, std::uint64_t part, MutBuf room);
   Task<void> reduce(const Group& group, Share own);
+  Task<void> gradient(Portion portion, Range g, Channel<Ready>& ready);
+  Task<void> prefetch(const Group& group);
+  bool evaluation_due() const;
+  Task<void> evaluate(const Group& group);
+  double eta() const;
   Task<void> apply();
   Task<void> save();
   Task<void> barrier(const Group& group);
@@ -71,6 +93,10 @@ class Worker {
   Keeper& keeper_;
   Replica& replica_;
   const SyncOptions& options_;
+  Journal* journal_;             // may be null
+  const std::vector<Segment> segments_;
+  StepReport report_;            // of the step at hand
+  Step evaluated_;               // before this step the state was last evaluated
   Need behind_ = Need::Nothing;  // what was taken in level_up and has to be applied
   Generation last_;              // the view that this worker is or was in
   // Buffers of exchanges live here: a cancelled one may be busy until its generation is retired.
@@ -129,7 +155,16 @@ Task<bool> Worker::in_view(ViewPtr view) {
   note(EventKind::StateAgreed, generation, replica_.step.value(), hash(replica_.w.all()),
        replica_.lineage.value());
 
-  while (replica_.step < options_.steps) {
+  while (true) {
+    if (evaluation_due()) {
+      const bool evaluated = co_await before_next_view(evaluate(group));
+      if (!evaluated) co_return false;
+    }
+    if (replica_.step >= options_.steps) break;
+    if (journal_ != nullptr && journal_->leave()) {
+      if (group.rank == Rank(0)) co_await save();
+      co_return true;
+    }
     const std::vector<Share> shares = deal(*view);
     const Share own = shares[group.rank.value()];
     note(EventKind::ShareAdded, generation, replica_.step.value(), position(own.epoch, own.at),
@@ -164,6 +199,7 @@ Task<void> Worker::save() {
   const std::uint64_t w = hash(replica_.w.all());
   note(EventKind::CheckpointBegun, last_, step, w, 0);
   co_await keeper_.save(replica_);
+  if (journal_ != nullptr) journal_->saved(replica_.step);
   note(EventKind::CheckpointDone, last_, step, w, 0);
 }
 
@@ -185,10 +221,13 @@ Task<void> Worker::reduce(const Group& group, Share own) {
   const std::uint64_t operation = replica_.step.value() * kBucketsMax;
   Portion portion{own.epoch, replica_.step, group.rank.value(), replica_.ledger.samples(own)};
   Channel<Ready> ready;
-  Score score;
+  report_ = StepReport();
+  report_.step = replica_.step;
+  report_.epoch = own.epoch;
+  const Time begin = node_.env.now();
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
-    tasks.spawn(learner_.gradient(node_.env, replica_.w.all(), GradientTarget{g, nullptr},
-                                  std::move(portion), ready, score));
+    tasks.spawn(gradient(std::move(portion), g, ready));
+    tasks.spawn(prefetch(group));
     while (auto bucket = co_await ready.next()) {
       SHOAL_CHECK_LT(bucket->bucket, kBucketsMax);
       const Range data = g.slice(bucket->at, bucket->n);
@@ -197,6 +236,69 @@ Task<void> Worker::reduce(const Group& group, Share own) {
       tasks.spawn(ring_all_reduce(group, data, scratch, operation + bucket->bucket));
     }
   });
+  report_.wait = node_.env.now() - begin - report_.compute;
+}
+
+Task<void> Worker::gradient(Portion portion, Range g, Channel<Ready>& ready) {
+  const Time begin = node_.env.now();
+  const GradientTarget target{g, nullptr};
+  co_await learner_.gradient(node_.env, replica_.w.all(), target, std::move(portion), ready,
+                             report_.own);
+  report_.compute = node_.env.now() - begin;
+}
+
+// What this worker will probably be dealt next: its part of the next global batch.
+Task<void> Worker::prefetch(const Group& group) {
+  const std::vector<Share> next = replica_.ledger.peek(options_.batch, 1);
+  if (next.empty() || replica_.step + Step(1) >= options_.steps) co_return;
+  const std::uint64_t r = group.rank.value();
+  const std::uint64_t P = group.size();
+  const std::uint64_t n = next[0].n;
+  // Ranks get left / (P - r) in turn: the last ones are the longer.
+  const std::uint64_t shorter = P - n % P;
+  Share own = next[0];
+  own.at += r * (n / P) + (r > shorter ? r - shorter : 0);
+  own.n = n / P + (r >= shorter ? 1 : 0);
+  Portion portion{own.epoch, replica_.step + Step(1), group.rank.value(),
+                  replica_.ledger.samples(own)};
+  co_await learner_.prefetch(node_.env, std::move(portion));
+}
+
+bool Worker::evaluation_due() const {
+  if (!options_.evaluate || replica_.step == Step(0) || evaluated_ >= replica_.step) return false;
+  const LedgerPlace place = replica_.ledger.place();
+  return replica_.step == options_.steps ||
+         place.at % replica_.ledger.samples_per_epoch() == 0;
+}
+
+// Each worker takes its part of the samples held out; the scores are added in rank order.
+Task<void> Worker::evaluate(const Group& group) {
+  const std::uint64_t P = group.size();
+  const std::uint64_t n = learner_.held_out();
+  const std::uint64_t r = group.rank.value();
+  const Time begin = node_.env.now();
+  const Score own =
+      co_await learner_.evaluate(node_.env, replica_.w.all(), r * n / P, (r + 1) * n / P);
+  blocks_.assign(P * sizeof(Score), std::byte{0});
+  room_.assign(P * sizeof(Score), std::byte{0});
+  std::memcpy(blocks_.data() + r * sizeof(Score), &own, sizeof own);
+  co_await all_gather(group, blocks_, room_, kEvaluation + replica_.step.value());
+  std::vector<Score> scores(P);
+  std::memcpy(scores.data(), blocks_.data(), blocks_.size());
+  EvaluationReport report;
+  report.step = replica_.step;
+  const LedgerPlace place = replica_.ledger.place();
+  report.epoch = position(place.epoch, place.at) / replica_.ledger.samples_per_epoch();
+  for (const Score& score : scores) report.total += score;
+  report.took = node_.env.now() - begin;
+  evaluated_ = replica_.step;
+  if (journal_ != nullptr) co_await journal_->evaluated(report);
+}
+
+double Worker::eta() const {
+  const std::uint64_t samples = replica_.ledger.samples_per_epoch();
+  const Step per_epoch((samples + options_.batch - 1) / options_.batch);
+  return shoal::eta(options_.schedule, options_.eta, replica_.step, per_epoch, options_.steps, 1);
 }
 
 // REQUIRES: the gradient of the step is reduced, and its samples are dealt.
@@ -206,8 +308,15 @@ Task<void> Worker::apply() {
   const Generation generation = replica_.reduced_in[t.value() % 2];
   const std::uint64_t batch = replica_.ledger.settle_leases(SampleEnd::Applied);
   note(EventKind::StepReduced, generation, t.value(), hash(g), 0);
-  co_await update(node_.env, options_.rule, replica_.parameters(), g, batch);
+  const UpdateStep step{eta(), t.value() + 1, static_cast<double>(batch)};
+  const Shard all{replica_.parameters(), g, replica_.slots.all(), Elements(0), segments_};
+  const Time begin = node_.env.now();
+  co_await update(node_.env, options_.rule, step, all);
+  report_.update = node_.env.now() - begin;
+  report_.samples = batch;
+  report_.eta = step.eta;
   ++replica_.step;
+  if (journal_ != nullptr) co_await journal_->step_done(report_);
   const LedgerPlace place = replica_.ledger.place();
   note(EventKind::StepApplied, generation, t.value(), hash(replica_.w.all()),
        position(place.epoch, place.at));
@@ -215,7 +324,8 @@ Task<void> Worker::apply() {
 
 Task<void> Worker::level_up(const Group& group) {
   const std::uint64_t P = group.size();
-  const Standing own{replica_.step.value(), replica_.lineage.value(), replica_.valid ? 1U : 0U};
+  const Standing own{replica_.step.value(), replica_.lineage.value(), replica_.valid ? 1U : 0U,
+                     evaluated_.value()};
   blocks_.assign(P * sizeof(Standing), std::byte{0});
   room_.assign(P * sizeof(Standing), std::byte{0});
   std::memcpy(blocks_.data() + group.rank.value() * sizeof(Standing), &own, sizeof own);
@@ -225,6 +335,7 @@ Task<void> Worker::level_up(const Group& group) {
 
   const RecoveryPlan plan = plan_recovery(standings);
   behind_ = need_of(standings, plan, group.rank);
+  evaluated_ = evaluated_by_all(standings);
   if (group.rank != plan.source) {
     if (behind_ != Need::Nothing) co_await take(group, group.view->at(plan.source), behind_);
     co_return;
@@ -263,6 +374,8 @@ Task<void> Worker::give(const Group& group, NodeId to, Need need) {
   co_await endpoint.send(to, group.tag(kTransfer, 1), reduced.bytes());
   if (need == Need::Everything)
     co_await endpoint.send(to, group.tag(kTransfer, 2), replica_.w.all().bytes());
+  if (need == Need::Everything && replica_.slots.size() > Elements(0))
+    co_await endpoint.send(to, group.tag(kTransfer, 3), replica_.slots.all().bytes());
 }
 
 Task<void> Worker::take(const Group& group, NodeId from, Need need) {
@@ -273,6 +386,8 @@ Task<void> Worker::take(const Group& group, NodeId from, Need need) {
   replica_.reduced_in[(step.value() + 1) % 2] = Generation(static_cast<std::uint32_t>(state_[4]));
   if (need == Need::Reduced) co_return;
   co_await take_part(group, from, 2, replica_.w.all().bytes());
+  if (replica_.slots.size() > Elements(0))
+    co_await take_part(group, from, 3, replica_.slots.all().bytes());
   replica_.restore(Progress{step, Generation(static_cast<std::uint32_t>(state_[1])),
                             LedgerPlace{state_[2], state_[3]}});
 }
@@ -304,9 +419,11 @@ void Worker::note(EventKind kind, Generation generation, std::uint64_t a, std::u
 }  // namespace
 
 Task<void> sync_worker(Node& node, Learner& learner, Keeper& keeper, Replica& replica,
-                       SyncOptions options) {
+                       SyncOptions options, Journal* journal) {
   if (options.batch == 0) throw ConfigError("a global batch of 0 samples; take at least 1");
-  Worker worker(node, learner, keeper, replica, options);
+  require_valid(options.rule);
+  SHOAL_CHECK_EQ(replica.slots.size(), learner.layout().parameters() * slots(options.rule));
+  Worker worker(node, learner, keeper, replica, options, journal);
   co_await worker.run();
 }
 

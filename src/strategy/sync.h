@@ -6,8 +6,9 @@
 //     deal the next B_global samples to the workers
 //     g <- sum over own samples of the gradient at w     (backward; bucket by bucket, last first)
 //     g <- all-reduce(g)                                 (each bucket as soon as it is ready)
-//     w <- w - eta g / B_global
+//     w <- update(w, g / B_global, eta_t)                (by the rule; SGD: w - eta_t g / B_global)
 //     commit t: settle the samples; every c steps rank 0 saves the state
+//     at an epoch's end: evaluate w, each worker on its part of the samples held out
 //
 // Symbols: P workers, N parameters, B_global samples a step, t step, w parameters, g gradient.
 // Cost a step: 2(P-1) messages of N/P elements a worker and bucket; no staleness.
@@ -22,9 +23,11 @@
 
 #include "base/types.h"
 #include "learner/learner.h"
-#include "optim/sgd.h"
+#include "optim/rule.h"
+#include "optim/schedule.h"
 #include "runtime/node.h"
 #include "runtime/task.h"
+#include "strategy/journal.h"
 #include "strategy/replica.h"
 
 namespace shoal {
@@ -33,8 +36,11 @@ struct SyncOptions {
   // Behaviour.
   Step steps{100};
   std::uint64_t batch = 32;  // B_global; at least 1
-  Sgd rule{};
-  Step save_every{0};  // 0: only at the end
+  Rule rule{};
+  double eta = 0.1;  // of the schedule, at its height
+  Schedule schedule{};
+  Step save_every{0};     // 0: only at the end
+  bool evaluate = false;  // at every epoch's end, and at the end
   // Record hashes of parameters and gradients, for the checkers. Costs a pass over them a step.
   bool audit = false;
 };
@@ -42,7 +48,8 @@ struct SyncOptions {
 // The node program of a worker. `learner` and `keeper` outlive it; `replica` is the worker's, made
 // for this life of the node, and holds the result at the end; its ledger says what an epoch is.
 // Throws ConfigError for options that cannot be.
+// Ends before the last step when the journal wants to leave. The replica has slots(rule).
 Task<void> sync_worker(Node& node, Learner& learner, Keeper& keeper, Replica& replica,
-                       SyncOptions options);
+                       SyncOptions options, Journal* journal = nullptr);
 
 }  // namespace shoal

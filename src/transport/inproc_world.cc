@@ -31,7 +31,7 @@ struct InprocWorld::Host {
   std::size_t index;
   LiveLoop loop;
   Recorder recorder;
-  std::optional<ComputeThread> compute;
+  std::optional<ComputeThread> compute, io;
   std::map<LifeId, std::unique_ptr<Life>> lives;
 };
 
@@ -43,6 +43,7 @@ struct InprocWorld::Life {
                       .incarnation = id.second,
                       .seed = world.options_.seed,
                       .compute = on.compute ? &*on.compute : nullptr,
+                      .io = on.io ? &*on.io : nullptr,
                       .recorder = &on.recorder}),
         endpoint(world.make_endpoint(on.loop, env, id)),
         membership(*world.coordinator_, id.first, id.second),
@@ -243,7 +244,10 @@ std::vector<NodeEnd> InprocWorld::run(NodeProgram program) {
   }
   // Only now: threads inherit the blocked signal from the one that starts them.
   if (options_.compute_threads)
-    for (auto& h : hosts_) h->compute.emplace();
+    for (auto& h : hosts_) {
+      h->compute.emplace();
+      h->io.emplace();
+    }
   const CrashHook hook([this] {
     for (auto& h : hosts_) fmt::print(stderr, "{}", h->recorder.dump(kDumpEvents));
   });

@@ -98,7 +98,10 @@ TEST_F(SyncStory, AFrozenWorkerIsEvictedThawsAndRejoins) {
 
 TEST_F(SyncStory, AllAreLostAndTheCheckpointGoesOn) {
   job.sync.save_every = Step(5);
-  job.keeper = [](Node& node) { return std::make_unique<SnapshotKeeper>(node, "checkpoint"); };
+  const Layout layout = Layout::plain(job.problem.dimensions);
+  job.keeper = [&](Node& node) {
+    return std::make_unique<SnapshotKeeper>(node, "checkpoint", layout);
+  };
   World world(cluster(3), {.seed = Seed(4)});
   world.at(Time(400ms), [&] {
     for (std::uint32_t n = 0; n < 3; ++n) {

@@ -1,0 +1,43 @@
+// Journal: what a strategy tells of its steps while it trains, and what it asks.
+#pragma once
+
+#include <cstdint>
+
+#include "base/types.h"
+#include "learner/learner.h"
+#include "runtime/task.h"
+
+namespace shoal {
+
+// A step that was applied.
+struct StepReport {
+  Step step;
+  std::uint64_t epoch = 0;
+  Score own;                  // of this worker's share
+  std::uint64_t samples = 0;  // of all workers' shares
+  double eta = 0;
+  Duration compute{};  // the gradient
+  Duration wait{};     // for others, after it
+  Duration update{};
+};
+
+// An evaluation by all workers together. The same may be reported twice, when workers were lost.
+struct EvaluationReport {
+  Step step;                // the state is that before it
+  std::uint64_t epoch = 0;  // as many are finished
+  Score total;
+  Duration took{};
+};
+
+// Thread safety: called on the node's thread.
+class Journal {
+ public:
+  virtual ~Journal() = default;
+  virtual Task<void> step_done(StepReport report) = 0;
+  virtual Task<void> evaluated(EvaluationReport report) = 0;
+  virtual void saved(Step step) = 0;
+  // Asked before every step: true when this worker shall save what is to be saved, and leave.
+  virtual bool leave() = 0;
+};
+
+}  // namespace shoal
