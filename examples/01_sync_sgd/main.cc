@@ -44,12 +44,12 @@ Task<void> worker(Node& node, Results& results) {
   QuadraticLearner learner({.seed = kSeed, .dimensions = Elements(1000), .condition = 20});
   // 1,024 samples an epoch, dealt anew every time, each to one worker.
   Replica replica(node.endpoint, learner, Ledger(kSeed, 1024));
-  SnapshotKeeper keeper(node, "checkpoint");
+  SnapshotKeeper keeper(node, "checkpoint", learner.layout());
 
   SyncOptions options;
   options.steps = Step(200);
   options.batch = 32;  // of all workers together
-  options.rule.eta = 0.5F;
+  options.eta = 0.5;
   co_await sync_worker(node, learner, keeper, replica, options);
 
   const std::span<const float> w = replica.w.all().data();

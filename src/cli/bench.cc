@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "bench/optim_bench.h"
 #include "bench/sim_bench.h"
 #include "bench/transport_bench.h"
 #include "bench/transport_rank.h"
@@ -92,12 +93,21 @@ ExitCode show(const Options& o, const std::vector<BenchRow>& rows) {
   return verified ? ExitCode::kOk : ExitCode::kCorrectness;
 }
 
-ExitCode run_sim(const Options& o) {
-  if (o.scale <= 0 || o.scale > 100)
+void require_length(const Options& o) {
+  if (!(o.scale > 0) || o.scale > 100)
     throw ConfigError(fmt::format("--scale {} is not in (0, 100]; 1 is a full run", o.scale));
   if (o.repeats < 1 || o.repeats > 1000)
     throw ConfigError(fmt::format("--repeats {} is not in 1..1000", o.repeats));
+}
+
+ExitCode run_sim(const Options& o) {
+  require_length(o);
   return show(o, bench_sim(o.scale, static_cast<int>(o.repeats)));
+}
+
+ExitCode run_optim(const Options& o) {
+  require_length(o);
+  return show(o, bench_optim(o.scale, static_cast<int>(o.repeats)));
 }
 
 // The program itself, and tools/two-hosts of the tree that it was built in.
@@ -141,6 +151,15 @@ Command bench_command() {
                   {"--json", "also write the rows to this file", &o->json},
                   {"--markdown", "print the table as Markdown", &o->markdown}},
       .run = [o] { return run_transport(*o); }};
+  auto p = std::make_shared<Options>();
+  p->repeats = 9;
+  Command optim{.name = "optim",
+                .summary = "updates of 5.8 M parameters by every optimizer, beside memcpy",
+                .options = {{"--scale", "size of the model; 0.01 is a smoke test", &p->scale},
+                            {"--repeats", "updates and copies in turn; medians count", &p->repeats},
+                            {"--json", "also write the rows to this file", &p->json},
+                            {"--markdown", "print the table as Markdown", &p->markdown}},
+                .run = [p] { return run_optim(*p); }};
   auto r = std::make_shared<RankOptions>();
   Command rank{
       .name = "transport-rank",
@@ -153,7 +172,7 @@ Command bench_command() {
       .run = [r] { return run_rank(*r); }};
   return {.name = "bench",
           .summary = "measures, and verifies what it measured",
-          .subcommands = {sim, transport, rank}};
+          .subcommands = {sim, transport, optim, rank}};
 }
 
 }  // namespace shoal

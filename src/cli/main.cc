@@ -16,10 +16,12 @@ int main(int argc, char** argv) {
   const std::vector<std::string> program(dashes == end ? end : dashes + 1, end);
   return static_cast<int>(shoal::run_command_line(
       {
+          shoal::train_command(),
           shoal::swarm_command(),
           shoal::launch_command(dashes == end ? nullptr : &program),
           shoal::bench_command(),
           shoal::doctor_command(),
+          shoal::probe_command(),
       },
       static_cast<int>(dashes - argv), argv));
 }

@@ -1,39 +1,118 @@
 #include "train/snapshot_keeper.h"
 
-#include <array>
-#include <cstring>
+#include <algorithm>
+#include <charconv>
 
 #include "base/error.h"
+#include "checkpoint/model_file.h"
 
 namespace shoal {
 namespace {
 
 constexpr const char* kProgressPart = "progress";
-constexpr const char* kParametersPart = "parameters";
+constexpr const char* kOptimizerPart = "optimizer.safetensors";
 
-// step, lineage, epoch, place in the epoch
-using ProgressWords = std::array<std::uint64_t, 4>;
-
-ProgressWords to_words(const Progress& p) {
-  return {p.step.value(), p.lineage.value(), p.ledger.epoch, p.ledger.at};
+// "step 120" and so on, a line each; then the terms.
+std::string to_text(const Progress& p, const std::vector<std::string>& terms) {
+  std::string text = fmt::format("shoal-progress 1\nstep {}\nlineage {}\nepoch {}\nat {}\n", p.step,
+                                 p.lineage.value(), p.ledger.epoch, p.ledger.at);
+  for (const std::string& term : terms) text += term + "\n";
+  return text;
 }
-Progress from_words(const ProgressWords& w) {
-  return {Step(w[0]), Generation(static_cast<std::uint32_t>(w[1])), LedgerPlace{w[2], w[3]}};
+
+struct Lines {
+  std::string_view text;
+  std::string_view next() {
+    const std::size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    return line;
+  }
+};
+
+std::uint64_t number_of(std::string_view line, std::string_view key, Step step) {
+  std::uint64_t n = 0;
+  if (line.starts_with(key) && line.size() > key.size() + 1) {
+    const char* const end = line.data() + line.size();
+    const auto [stopped, error] = std::from_chars(line.data() + key.size() + 1, end, n);
+    if (error == std::errc{} && stopped == end) return n;
+  }
+  throw DataError(fmt::format(
+      "checkpoint of step {}: '{}' where '{} NUMBER' was expected; was it written by another "
+      "version?",
+      step, line, key));
+}
+
+Progress parse_progress(std::string_view text, Step step, const std::vector<std::string>& terms) {
+  Lines lines{text};
+  if (const std::string_view first = lines.next(); first != "shoal-progress 1")
+    throw DataError(fmt::format(
+        "checkpoint of step {}: its progress begins with '{}'; was it written by another version?",
+        step, first.substr(0, 40)));
+  Progress p;
+  p.step = Step(number_of(lines.next(), "step", step));
+  p.lineage = Generation(static_cast<std::uint32_t>(number_of(lines.next(), "lineage", step)));
+  p.ledger.epoch = number_of(lines.next(), "epoch", step);
+  p.ledger.at = number_of(lines.next(), "at", step);
+  for (const std::string& term : terms) {
+    const std::string_view kept = lines.next();
+    if (kept != term)
+      throw ConfigError(
+          fmt::format("checkpoint of step {}: it was made with '{}', this run has '{}'\n"
+                      "Hint: resume with the same settings, or start anew in another folder",
+                      step, kept, term));
+  }
+  return p;
+}
+
+const std::vector<std::byte>& part_of(const Snapshot& snapshot, const char* name) {
+  const std::vector<std::byte>* const part = snapshot.part(name);
+  if (part == nullptr)
+    throw DataError(fmt::format(
+        "checkpoint of step {}: part '{}' is missing; was it written by another version, or with "
+        "another optimizer?",
+        snapshot.step, name));
+  return *part;
 }
 
 }  // namespace
 
-SnapshotKeeper::SnapshotKeeper(Node& node, std::string folder)
+Layout layout_of_slots(const Layout& layout, std::uint64_t slots) {
+  std::vector<TensorEntry> entries;
+  for (std::uint64_t k = 0; k < slots; ++k) {
+    for (const TensorEntry& t : layout.parameter_tensors()) {
+      entries.push_back(t);
+      entries.back().name = fmt::format("{}.{}", k, t.name);
+    }
+  }
+  return Layout(std::move(entries));
+}
+
+SnapshotKeeper::SnapshotKeeper(Node& node, std::string folder, const Layout& layout,
+                               std::vector<std::string> terms)
     : node_(node),
       store_(node.env, node.files,
              SnapshotOptions{.folder = std::move(folder),
-                             .writer = fmt::format("node{}.{}", node.id, node.incarnation)}) {}
+                             .writer = fmt::format("node{}.{}", node.id, node.incarnation)}),
+      layout_(layout),
+      terms_(std::move(terms)) {}
 
 Task<void> SnapshotKeeper::save(const Replica& replica) {
-  const ProgressWords words = to_words(replica.progress());
+  const std::string progress = to_text(replica.progress(), terms_);
+  SafetensorsMetadata metadata;
+  metadata["step"] = std::to_string(replica.step.value());
+  const ModelFile model =
+      co_await model_file(node_.env, layout_, replica.w.bytes(), std::move(metadata));
   std::vector<SnapshotPart> parts;
-  parts.push_back(SnapshotPart{kProgressPart, const_buf(words)});
-  parts.push_back(SnapshotPart{kParametersPart, replica.w.bytes()});
+  parts.push_back(SnapshotPart{kModelFile, model.pieces});
+  ModelFile optimizer;
+  if (replica.slots.size() > Elements(0)) {
+    const Layout slots = layout_of_slots(layout_, replica.slots.size() / layout_.parameters());
+    optimizer = co_await model_file(node_.env, slots, replica.slots.bytes(), SafetensorsMetadata());
+    parts.push_back(SnapshotPart{kOptimizerPart, optimizer.pieces});
+  }
+  std::vector<ConstBuf> text{const_buf(std::span<const char>(progress))};
+  parts.push_back(SnapshotPart{kProgressPart, std::move(text)});
   co_await store_.write(replica.step, std::move(parts));
 }
 
@@ -42,25 +121,19 @@ Task<bool> SnapshotKeeper::load(Replica& replica) {
   warnings_ = std::move(restored.warnings);
   if (!warnings_.empty()) node_.env.probe("keeper: a broken checkpoint was passed over");
   if (!restored.snapshot) co_return false;
-  const std::vector<std::byte>* progress = restored.snapshot->part(kProgressPart);
-  const std::vector<std::byte>* parameters = restored.snapshot->part(kParametersPart);
-  const MutBuf w = replica.w.all().bytes();
-  if (progress == nullptr || progress->size() != sizeof(ProgressWords))
-    throw DataError(
-        fmt::format("checkpoint of step {}: part '{}' is missing or of another size; "
-                    "was it written by another version?",
-                    restored.snapshot->step, kProgressPart));
-  if (parameters == nullptr || Bytes(parameters->size()) != w.size)
-    throw DataError(fmt::format(
-        "checkpoint of step {}: {} bytes of parameters, this model has {}; "
-        "is it a checkpoint of another model?",
-        restored.snapshot->step, parameters == nullptr ? 0 : parameters->size(), w.size));
-  ProgressWords words{};
-  std::memcpy(words.data(), progress->data(), sizeof words);
-  co_await node_.env.work(Work::Copy, replica.w.size(), [&] {
-    copy(ConstBuf{parameters->data(), Bytes(parameters->size())}, w);
-  });
-  replica.restore(from_words(words));
+  const Snapshot& snapshot = *restored.snapshot;
+  const std::vector<std::byte>& text = part_of(snapshot, kProgressPart);
+  const Progress progress = parse_progress(
+      {reinterpret_cast<const char*>(text.data()), text.size()}, snapshot.step, terms_);
+  const std::string file = fmt::format("checkpoint/step-{}/", snapshot.step);
+  co_await load_model(node_.env, layout_, part_of(snapshot, kModelFile), file + kModelFile,
+                      replica.w.all().bytes());
+  if (replica.slots.size() > Elements(0)) {
+    const Layout slots = layout_of_slots(layout_, replica.slots.size() / layout_.parameters());
+    co_await load_model(node_.env, slots, part_of(snapshot, kOptimizerPart), file + kOptimizerPart,
+                        replica.slots.all().bytes());
+  }
+  replica.restore(progress);
   co_return true;
 }
 

@@ -1,10 +1,15 @@
 // The Keeper on checkpoints: replicas saved as snapshots through Files, loaded verified.
+//
+//   model.safetensors       parameters and buffers, under the module's own names
+//   optimizer.safetensors   the optimizer's slots, as 0.NAME, 1.NAME; when the rule has any
+//   progress                step, place in the epoch, and what must be the same to go on
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "checkpoint/snapshot.h"
+#include "learner/layout.h"
 #include "runtime/node.h"
 #include "strategy/replica.h"
 
@@ -12,7 +17,10 @@ namespace shoal {
 
 class SnapshotKeeper final : public Keeper {
  public:
-  SnapshotKeeper(Node& node, std::string folder);
+  // `terms`: what a checkpoint and the run that goes on from it must agree on, beside the model:
+  // "optimizer momentum". The layout outlives the keeper.
+  SnapshotKeeper(Node& node, std::string folder, const Layout& layout,
+                 std::vector<std::string> terms = {});
 
   Task<void> save(const Replica& replica) override;
   Task<bool> load(Replica& replica) override;
@@ -23,7 +31,12 @@ class SnapshotKeeper final : public Keeper {
  private:
   Node& node_;
   SnapshotStore store_;
+  const Layout& layout_;
+  std::vector<std::string> terms_;
   std::vector<std::string> warnings_;
 };
+
+// The optimizer's slots as tensors: one for each parameter and slot.
+Layout layout_of_slots(const Layout& layout, std::uint64_t slots);
 
 }  // namespace shoal

@@ -33,7 +33,7 @@ std::vector<float> sequential_sgd(Seed seed, const Job& job) {
     std::vector<float> g(w.size(), 0.0F);
     learner.add_gradients(w, ledger.samples(share), 0, g);
     for (std::size_t i = 0; i < w.size(); ++i)
-      w[i] -= job.sync.rule.eta / static_cast<float>(share.n) * g[i];
+      w[i] -= static_cast<float>(job.sync.eta) / static_cast<float>(share.n) * g[i];
     ledger.settle(share, SampleEnd::Applied);
   }
   return w;
@@ -55,7 +55,7 @@ std::string judge(Seed seed, const Job& job) {
 Task<void> worker(Node& node, std::shared_ptr<Job> job) {
   QuadraticLearner learner(job->problem);
   Replica replica(node.endpoint, learner, Ledger(node.env.seed(), job->samples));
-  SnapshotKeeper keeper(node, "checkpoint");
+  SnapshotKeeper keeper(node, "checkpoint", learner.layout());
   co_await sync_worker(node, learner, keeper, replica, job->sync);
   const std::span<float> w = replica.w.all().data();
   job->result.assign(w.begin(), w.end());
@@ -108,7 +108,7 @@ Scenario sync_scenario(Seed seed) {
   job->sync.steps = Step(random.between(5, 40));
   job->sync.batch = random.between(1, 24);
   job->samples = 2 * random.between(20, 100);
-  job->sync.rule.eta = static_cast<float>(0.05 + 0.4 * random.uniform());
+  job->sync.eta = 0.05 + 0.4 * random.uniform();
   job->sync.save_every = Step(random.chance(0.5) ? random.between(1, 10) : 0);
   job->sync.audit = true;
 

@@ -77,11 +77,11 @@ Task<void> worker(Node& node, const Options& o) {
   problem.buckets = 4;
   QuadraticLearner learner(problem);
   Replica replica(node.endpoint, learner, Ledger(kSeed, 4096));
-  SnapshotKeeper keeper(node, "checkpoint");
+  SnapshotKeeper keeper(node, "checkpoint", learner.layout());
   SyncOptions sync;
   sync.steps = Step(o.steps);
   sync.batch = o.batch;
-  sync.rule.eta = 0.1F;
+  sync.eta = 0.1;
   sync.audit = true;
   co_await sync_worker(node, learner, keeper, replica, sync);
 }

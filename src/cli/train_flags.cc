@@ -1,0 +1,200 @@
+#include "cli/train_flags.h"
+
+#include <fmt/core.h>
+
+#include <charconv>
+#include <cmath>
+
+#include "base/error.h"
+#include "data/partition.h"
+
+namespace shoal {
+namespace {
+
+double number(const char* flag, const std::string& text) {
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || stopped != end || !std::isfinite(value))
+    throw ConfigError(fmt::format("{} {}: needed is a number", flag, text));
+  return value;
+}
+
+void set(double& to, const char* flag, const std::string& text) {
+  if (!text.empty()) to = number(flag, text);
+}
+
+// What a model is usually trained with.
+struct Habit {
+  const char* model;
+  const char* optimizer;
+  double eta;
+};
+constexpr Habit kHabits[] = {
+    {"linear", "sgd", 0.1},         {"mlp", "momentum", 0.05}, {"lenet", "momentum", 0.05},
+    {"alexnet", "momentum", 0.01},  {"vgg", "momentum", 0.05}, {"resnet", "momentum", 0.1},
+    {"lstm", "adam", 0.003},        {"gru", "adam", 0.003},    {"transformer", "adamw", 0.001},
+    {"autoencoder", "adam", 0.001},
+};
+constexpr Habit kOtherHabit{"", "momentum", 0.01};
+
+const Habit& habit_of(const std::string& model) {
+  const std::string name = model.substr(0, model.find(':'));
+  for (const Habit& habit : kHabits)
+    if (name == habit.model) return habit;
+  return kOtherHabit;
+}
+
+double usual_eta(RuleKind kind) {
+  switch (kind) {
+    case RuleKind::Sgd: return 0.1;
+    case RuleKind::Momentum:
+    case RuleKind::Nesterov: return 0.05;
+    case RuleKind::Adagrad: return 0.01;
+    case RuleKind::Lars: return 1;
+    default: return 0.001;
+  }
+}
+
+}  // namespace
+
+std::vector<Option> train_options(TrainFlags& f) {
+  return {
+      {"--model",
+       "linear, mlp:784-2048-10, lenet, alexnet, vgg[:16], resnet:20|32|56|18, lstm, gru, "
+       "transformer, autoencoder, or a TorchScript file (*.pt)",
+       &f.model},
+      {"--data",
+       "fashion-mnist, idx:DIR, cifar10:DIR, csv:FILE[:label=COLUMN], libsvm:FILE, text:FILE, "
+       "synthetic:KIND[,key=value]",
+       &f.data},
+      {"--epochs", "how often every sample is used", &f.epochs},
+      {"--steps", "how many steps in all, in place of epochs", &f.steps},
+      {"--workers", "how many workers", &f.workers},
+      {"--batch", "samples a step, per worker", &f.batch},
+      {"--seed", "of everything that is drawn", &f.seed},
+      {"--optimizer",
+       "sgd, momentum, nesterov, adagrad, rmsprop, adam, adamw, lars, lamb; auto: by the model",
+       &f.optimizer},
+      {"--eta", "step size (learning rate) at its height; auto: by model and optimizer", &f.eta},
+      {"--schedule", "constant, cosine, step:30,60:0.1, poly:2, warmup:5+cosine, ...", &f.schedule},
+      {"--momentum", "of the optimizers that have one", &f.momentum},
+      {"--weight-decay", "by default the optimizer's own", &f.weight_decay},
+      {"--beta1", "of adam, adamw, lamb", &f.beta1},
+      {"--beta2", "of adam, adamw, lamb", &f.beta2},
+      {"--epsilon", "of the adaptive optimizers", &f.epsilon},
+      {"--clip-norm", "shorten longer gradients to this norm; 0: never", &f.clip_norm},
+      {"--augment", "crop and flip training images", &f.augment},
+      {"--length", "of the windows of a text, in characters", &f.length},
+      {"--test-fraction", "held out of data without a test set", &f.test_fraction},
+      {"--partition", "global, local, by-label or dirichlet:A: whose samples they are",
+       &f.partition},
+      {"--threads", "of one operation of libtorch; auto: probed", &f.threads},
+      {"--blas", "OpenBLAS's kernels: default, HASWELL, ZEN, SKYLAKEX, ...; auto: probed", &f.blas},
+      {"--memory-format",
+       "contiguous or channels-last; auto: probed",
+       &f.memory_format,
+       false,
+       {"auto", "contiguous", "channels-last"}},
+      {"--denormals", "flush (faster) or keep", &f.denormals, false, {"flush", "keep"}},
+      {"--reproducible", "the same bits on every machine of this kind: nothing is probed",
+       &f.reproducible},
+      {"--no-tune", "do not probe; take libtorch as it is", &f.no_tune},
+      {"--bucket-bytes", "of the gradient's buckets", &f.bucket_bytes},
+      {"--out", "the run's folder; by default a new one in runs/", &f.out},
+      {"--resume", "go on with the run in this folder, with its settings", &f.resume},
+      {"--config", "a TOML file with these options by name; flags win", &f.config},
+      {"--save-every", "checkpoint every so many steps; 0: every epoch", &f.save_every},
+      {"--quiet", "no progress", &f.quiet},
+  };
+}
+
+Rule rule_of(const TrainFlags& f) {
+  Rule rule = parse_rule(f.optimizer == "auto" ? habit_of(f.model).optimizer : f.optimizer);
+  set(rule.momentum, "--momentum", f.momentum);
+  set(rule.weight_decay, "--weight-decay", f.weight_decay);
+  set(rule.beta1, "--beta1", f.beta1);
+  set(rule.beta2, "--beta2", f.beta2);
+  set(rule.epsilon, "--epsilon", f.epsilon);
+  rule.clip_norm = f.clip_norm;
+  require_valid(rule);
+  return rule;
+}
+
+double eta_of(const TrainFlags& f, const Rule& rule) {
+  if (f.eta == "auto") {
+    const Habit& habit = habit_of(f.model);
+    return to_string(rule.kind) == habit.optimizer ? habit.eta : usual_eta(rule.kind);
+  }
+  const double eta = number("--eta", f.eta);
+  if (eta <= 0) throw ConfigError(fmt::format("--eta {}: take a number above 0", f.eta));
+  return eta;
+}
+
+void check_flags(const TrainFlags& f) {
+  constexpr std::uint64_t kBatchMax = 1 << 20;
+  if (f.workers != 1)
+    throw ConfigError(fmt::format(
+        "--workers {}: so far `train` runs one worker; `shoal launch` starts several processes",
+        f.workers));
+  if (f.batch == 0 || f.batch > kBatchMax)
+    throw ConfigError(fmt::format("--batch {}: take 1 to {}", f.batch, kBatchMax));
+  if (f.epochs == 0 && f.steps == 0)
+    throw ConfigError("--epochs 0: nothing to do; give epochs or --steps");
+  if (f.epochs > 1'000'000)
+    throw ConfigError(fmt::format("--epochs {}: take 1 to 1000000", f.epochs));
+  if (!(f.test_fraction > 0 && f.test_fraction < 1))
+    throw ConfigError(
+        fmt::format("--test-fraction {}: take a part between 0 and 1", f.test_fraction));
+  if (f.bucket_bytes == 0) throw ConfigError("--bucket-bytes 0: take 1 at least");
+  parse_partition(f.partition);  // one worker owns all samples in any of them
+  eta_of(f, rule_of(f));
+  parse_schedule(f.schedule);
+  wish_of(f);
+}
+
+ComputeWish wish_of(const TrainFlags& f) {
+  ComputeWish wish;
+  wish.probe = !f.no_tune && !f.reproducible;
+  wish.flush_denormals = f.denormals == "flush";
+  wish.deterministic = f.reproducible;
+  if (f.threads != "auto") {
+    const double threads = number("--threads", f.threads);
+    if (threads < 1 || threads > 1024 || threads != std::floor(threads))
+      throw ConfigError(
+          fmt::format("--threads {}: take a whole number from 1 to 1024, or auto", f.threads));
+    wish.threads = static_cast<int>(threads);
+  } else if (f.reproducible) {
+    wish.threads = 1;
+  }
+  if (f.memory_format != "auto") wish.channels_last = f.memory_format == "channels-last";
+  if (f.reproducible && !wish.channels_last) wish.channels_last = false;
+  if (f.blas != "auto") wish.blas = f.blas == "default" ? "" : f.blas;
+  // Present in every OpenBLAS for x86-64, and of all that have it the same numbers.
+  if (f.reproducible && !wish.blas) wish.blas = "HASWELL";
+  return wish;
+}
+
+TrainPlan plan_of(const TrainFlags& f, const Dataset& dataset) {
+  TrainPlan plan;
+  plan.model = f.model;
+  plan.data = f.data;
+  plan.samples = dataset.train->size();
+  plan.seed = Seed(f.seed);
+  plan.workers = f.workers;
+  plan.batch = f.batch;
+  const std::uint64_t global = f.batch * f.workers;
+  if (global > plan.samples)
+    throw ConfigError(
+        fmt::format("--batch {}: the data has only {} samples", f.batch, plan.samples));
+  plan.epochs = f.steps == 0 ? f.epochs : 0;
+  plan.steps = f.steps == 0 ? steps_of(f.epochs, plan.samples, global) : Step(f.steps);
+  plan.rule = rule_of(f);
+  plan.eta = eta_of(f, plan.rule);
+  plan.schedule = parse_schedule(f.schedule);
+  plan.save_every = f.save_every == 0 ? steps_of(1, plan.samples, global) : Step(f.save_every);
+  plan.evaluate = dataset.test != nullptr;
+  return plan;
+}
+
+}  // namespace shoal

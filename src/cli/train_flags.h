@@ -1,0 +1,60 @@
+// The flags of `shoal train`, and the plan that they make.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/tune.h"
+#include "data/dataset.h"
+#include "train/trainer.h"
+
+namespace shoal {
+
+// Empty or "auto": chosen by what else is given.
+struct TrainFlags {
+  std::string model = "lenet";
+  std::string data = "fashion-mnist";
+  std::uint64_t epochs = 5;
+  std::uint64_t steps = 0;  // 0: by epochs
+  std::uint64_t workers = 1;
+  std::uint64_t batch = 64;
+  std::uint64_t seed = 1;
+
+  std::string optimizer = "auto";
+  std::string eta = "auto";
+  std::string schedule = "cosine";
+  std::string momentum, weight_decay;  // empty: the optimizer's own
+  std::string beta1, beta2, epsilon;
+  double clip_norm = 0;
+
+  bool augment = false;
+  std::uint64_t length = 64;
+  double test_fraction = 0.1;
+  std::string partition = "global";
+
+  std::string threads = "auto";
+  std::string blas = "auto";
+  std::string memory_format = "auto";
+  std::string denormals = "flush";
+  bool reproducible = false;
+  bool no_tune = false;
+  std::uint64_t bucket_bytes = 1 << 20;
+
+  std::string out;
+  std::string resume;
+  std::string config;
+  std::uint64_t save_every = 0;  // steps; 0: every epoch
+  bool quiet = false;
+};
+
+std::vector<Option> train_options(TrainFlags& flags);
+// The optimizer with its constants; "auto" depends on the model. Throws ConfigError.
+Rule rule_of(const TrainFlags& flags);
+double eta_of(const TrainFlags& flags, const Rule& rule);
+// Whatever can be found wrong before anything is opened. Throws ConfigError.
+void check_flags(const TrainFlags& flags);
+ComputeWish wish_of(const TrainFlags& flags);
+TrainPlan plan_of(const TrainFlags& flags, const Dataset& dataset);
+
+}  // namespace shoal

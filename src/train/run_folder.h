@@ -1,0 +1,60 @@
+// What a run leaves behind, live or simulated:
+//
+//   config.toml              resolved options, enough to repeat the run      config_file.h
+//   metrics.jsonl            a line per step and node, while it runs         metrics.h
+//   events.out.tfevents.*    the same for TensorBoard                        tfevents.h
+//   trace.json               a timeline                                      trace.h
+//   summary.json             how it ended                                    summary.h
+//   checkpoint/              snapshots                                       checkpoint/snapshot.h
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "runtime/files.h"
+#include "runtime/task.h"
+#include "train/config_file.h"
+#include "train/metrics.h"
+#include "train/summary.h"
+#include "train/tfevents.h"
+#include "train/trace.h"
+
+namespace shoal {
+
+// Whole or not at all, whatever crashes: a temporary file, synced, then renamed.
+Task<void> write_whole(Files& files, std::string path, std::string text);
+
+struct RunFolderOptions {
+  std::string folder;        // in the job's folder; "" is that itself
+  bool events = true;        // for TensorBoard; one node of a run writes them
+  std::string host = "sim";  // part of the events' name
+  double wall_start_s = 0;   // wall-clock time at Time(0), for TensorBoard
+};
+
+// Thread safety: none; at most one call at a time. `files` outlives this.
+// All throw DataError (full disk, no permission).
+class RunFolder {
+ public:
+  RunFolder(Files& files, RunFolderOptions options);
+
+  Task<void> write_config(std::vector<ConfigEntry> entries);
+  Task<void> add(const StepMetrics& metrics);
+  // Values that are not a step's, such as test/accuracy at the end of an epoch.
+  Task<void> add(Time now, Step step, std::span<const Scalar> scalars);
+  // Makes what was streamed survive a crash; later calls may go on.
+  Task<void> flush();
+  Task<void> write_trace(const Trace& trace);
+  Task<void> write_summary(const Summary& summary);
+
+  std::string path(std::string_view name) const;
+
+ private:
+  Files& files_;
+  RunFolderOptions options_;
+  MetricsLog metrics_;
+  std::optional<TensorBoardLog> events_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,119 @@
+#include "train/run_journal.h"
+
+#include <array>
+
+namespace shoal {
+namespace {
+
+double part(std::uint64_t some, std::uint64_t all) {
+  return all == 0 ? kUnknown : static_cast<double>(some) / static_cast<double>(all);
+}
+double mean_loss(const Score& score) {
+  return score.samples == 0 ? kUnknown : score.loss / static_cast<double>(score.samples);
+}
+double accuracy(const Score& score) { return part(score.correct, score.predictions); }
+
+}  // namespace
+
+RunJournal::RunJournal(Node& node, RunFolder& folder, RunJournalOptions options)
+    : node_(node), folder_(folder), options_(std::move(options)), progress_(options_.screen) {
+  totals_.begin = totals_.end = epoch_begin_ = node_.env.now();
+}
+
+void RunJournal::show(const std::string& text) const {
+  if (!options_.quiet && !text.empty()) options_.print(text);
+}
+
+bool RunJournal::leave() {
+  totals_.left = options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed);
+  return totals_.left;
+}
+
+void RunJournal::add_spans(const StepReport& report, Time now) {
+  const Time updated = now - report.update;
+  const Time reduced = updated - report.wait;
+  const Time begin = reduced - report.compute;
+  trace_.add(TraceSpan{node_.id, Track::Compute, "gradient", report.step, begin, reduced});
+  if (report.wait > Duration::zero())
+    trace_.add(TraceSpan{node_.id, Track::Communication, "wait", report.step, reduced, updated});
+  trace_.add(TraceSpan{node_.id, Track::Compute, "update", report.step, updated, now});
+}
+
+Task<void> RunJournal::step_done(StepReport report) {
+  const Time now = node_.env.now();
+  totals_.samples += report.samples;
+  totals_.compute += report.compute;
+  totals_.wait += report.wait;
+  totals_.update += report.update;
+  ++totals_.steps;
+  totals_.end = now;
+  epoch_score_ += report.own;
+  epoch_samples_ += report.samples;
+  add_spans(report, now);
+
+  StepMetrics m;
+  m.node = node_.id;
+  m.step = report.step;
+  m.epoch = report.epoch;
+  m.time = now;
+  m.loss = mean_loss(report.own);
+  m.accuracy = accuracy(report.own);
+  m.eta = report.eta;
+  m.samples = report.own.samples;
+  m.compute_s = seconds(report.compute);
+  m.wait_s = seconds(report.wait);
+  if (options_.bytes_sent) m.bytes_sent = options_.bytes_sent(node_);
+  co_await folder_.add(m);
+
+  ProgressNow p;
+  p.time = now;
+  p.epoch = report.epoch + 1;
+  p.epochs = options_.epochs;
+  p.step = report.step + Step(1);
+  p.steps = options_.steps;
+  p.loss = mean_loss(epoch_score_);
+  p.accuracy = accuracy(epoch_score_);
+  p.samples = totals_.samples;
+  p.compute_s = seconds(totals_.compute);
+  p.wait_s = seconds(totals_.wait);
+  p.bytes_sent = m.bytes_sent;
+  show(progress_.step(p));
+}
+
+Task<void> RunJournal::evaluated(EvaluationReport report) {
+  const Time now = node_.env.now();
+  totals_.evaluation += report.took;
+  totals_.test = report.total;
+  totals_.train = epoch_score_;
+  const double took = seconds(now - epoch_begin_ - report.took);
+  EpochRow row;
+  row.epoch = report.epoch;
+  row.train_loss = mean_loss(epoch_score_);
+  row.train_accuracy = accuracy(epoch_score_);
+  row.test_loss = mean_loss(report.total);
+  row.test_accuracy = accuracy(report.total);
+  row.samples_per_s = static_cast<double>(epoch_samples_) / took;
+  row.seconds = took;
+  const bool again = !totals_.rows.empty() && totals_.rows.back().epoch == row.epoch;
+  if (again) totals_.rows.pop_back();
+  totals_.rows.push_back(row);
+  show(progress_.epoch_end(row, options_.epochs));
+  const std::array<Scalar, 4> scalars{
+      Scalar{"train/epoch_loss", static_cast<float>(row.train_loss)},
+      Scalar{"train/epoch_accuracy", static_cast<float>(row.train_accuracy)},
+      Scalar{"test/loss", static_cast<float>(row.test_loss)},
+      Scalar{"test/accuracy", static_cast<float>(row.test_accuracy)}};
+  co_await folder_.add(now, report.step, scalars);
+  epoch_score_ = Score();
+  epoch_samples_ = 0;
+  epoch_begin_ = node_.env.now();
+}
+
+void RunJournal::saved(Step step) { (void)step; }
+
+Task<void> RunJournal::close() {
+  show(progress_.end());
+  co_await folder_.flush();
+}
+
+}  // namespace shoal

@@ -1,0 +1,71 @@
+// The journal of a worker that leaves a run folder behind and shows its progress.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "runtime/node.h"
+#include "strategy/journal.h"
+#include "train/progress.h"
+#include "train/run_folder.h"
+#include "train/trace.h"
+
+namespace shoal {
+
+struct RunJournalOptions {
+  std::uint64_t epochs = 0;  // for the progress shown; 0: the run ends by steps
+  Step steps;
+  Screen screen;
+  bool quiet = false;                                 // no progress, only warnings
+  std::function<void(const std::string&)> print;      // to the user
+  const std::atomic<bool>* stop = nullptr;            // set by a signal: leave
+  std::function<Bytes(const Node&)> bytes_sent = {};  // so far, by this node
+};
+
+// Sums over the run, for its summary.
+struct RunTotals {
+  std::vector<EpochRow> rows;
+  Score train;  // of the last finished epoch, this worker's share
+  Score test;   // of the last evaluation
+  std::uint64_t samples = 0;
+  Step steps;  // made here, without those before a resume
+  Duration compute{}, wait{}, update{}, evaluation{};
+  Time begin, end;
+  bool left = false;  // before the last step
+};
+
+// Thread safety: none; it belongs to the node's thread.
+class RunJournal final : public Journal {
+ public:
+  // All outlive this.
+  RunJournal(Node& node, RunFolder& folder, RunJournalOptions options);
+
+  Task<void> step_done(StepReport report) override;
+  Task<void> evaluated(EvaluationReport report) override;
+  void saved(Step step) override;
+  bool leave() override;
+
+  // What is waiting is written, and the live line ended.
+  Task<void> close();
+  const RunTotals& totals() const { return totals_; }
+  const Trace& trace() const { return trace_; }
+
+ private:
+  void show(const std::string& text) const;
+  void add_spans(const StepReport& report, Time now);
+
+  Node& node_;
+  RunFolder& folder_;
+  RunJournalOptions options_;
+  ProgressText progress_;
+  Trace trace_;
+  RunTotals totals_;
+  Score epoch_score_;   // since the last evaluation
+  Time epoch_begin_{};  // when it ended
+  std::uint64_t epoch_samples_ = 0;
+  bool started_ = false;
+};
+
+}  // namespace shoal

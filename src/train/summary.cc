@@ -1,0 +1,65 @@
+#include "train/summary.h"
+
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+namespace shoal {
+namespace {
+
+using Json = nlohmann::ordered_json;  // keys stay in the order in which people read them
+
+Json object_of(const std::vector<std::pair<std::string, std::string>>& pairs) {
+  Json object = Json::object();
+  for (const auto& [key, value] : pairs) object[key] = value;
+  return object;
+}
+
+Json object_of(const SummaryLedger& ledger) {
+  Json object;
+  object["consumed"] = ledger.consumed;
+  object["dropped"] = ledger.dropped;
+  object["lost"] = ledger.lost;
+  object["partial"] = ledger.partial;
+  object["repeated"] = ledger.repeated;
+  object["missing"] = ledger.missing;
+  return object;
+}
+
+}  // namespace
+
+std::string to_json(const Summary& s) {
+  Json json;
+  json["system"] = s.system;
+  json["world"] = s.world;
+  json["recipe"] = object_of(s.recipe);
+  json["model"] = s.model;
+  json["data"] = s.data;
+  json["seed"] = s.seed.value();
+  json["workers"] = s.workers;
+  json["servers"] = s.servers;
+  json["epochs"] = s.epochs;
+  json["batch"] = s.batch;
+  json["steps"] = s.steps.value();
+  json["train_loss"] = s.train_loss;
+  json["train_accuracy"] = s.train_accuracy;
+  json["test_loss"] = s.test_loss;
+  json["test_accuracy"] = s.test_accuracy;
+  json["wall_s"] = s.wall_s;
+  json["eval_s"] = s.eval_s;
+  json["samples_per_s"] = s.samples_per_s;
+  json["compute_s"] = s.compute_s;
+  json["wait_s"] = s.wait_s;
+  json["bytes_sent_per_worker"] = s.bytes_sent_per_worker;
+  json["staleness_mean"] = s.staleness_mean;
+  json["staleness_max"] = s.staleness_max;
+  json["lost_nodes"] = s.lost_nodes;
+  json["ledger"] = object_of(s.ledger);
+  json["params_sha256"] = s.params_sha256;
+  // As text: many readers keep numbers as doubles, which would round it.
+  if (s.trace_hash) json["trace_hash"] = fmt::format("{:016x}", *s.trace_hash);
+  for (const auto& [key, value] : s.notes) json[key] = value;
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace shoal

@@ -1,0 +1,59 @@
+// summary.json: what a run was and how it ended, for people, scripts and `shoal compare`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/types.h"
+#include "train/metrics.h"
+
+namespace shoal {
+
+// How samples ended, over all finished epochs.
+struct SummaryLedger {
+  std::uint64_t consumed = 0;
+  std::uint64_t dropped = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t partial = 0;
+  std::uint64_t repeated = 0;
+  std::uint64_t missing = 0;
+};
+
+struct Summary {
+  std::string system;
+  std::string world;                                        // "live" or "sim"
+  std::vector<std::pair<std::string, std::string>> recipe;  // axis and choice
+  std::string model;
+  std::string data;
+  Seed seed;
+  std::uint64_t workers = 0;
+  std::uint64_t servers = 0;
+  std::uint64_t epochs = 0;
+  std::uint64_t batch = 0;  // per worker
+  Step steps;
+  // What was not measured is null in the file.
+  double train_loss = kUnknown;
+  double train_accuracy = kUnknown;
+  double test_loss = kUnknown;
+  double test_accuracy = kUnknown;
+  double wall_s = 0;  // virtual in simulation; without evaluation
+  double eval_s = 0;
+  double samples_per_s = kUnknown;
+  double compute_s = 0;  // mean over workers, as the next one
+  double wait_s = 0;
+  double bytes_sent_per_worker = 0;
+  double staleness_mean = 0;
+  double staleness_max = 0;
+  std::uint64_t lost_nodes = 0;  // how many
+  SummaryLedger ledger;
+  std::string params_sha256;
+  std::optional<std::uint64_t> trace_hash;                 // in simulation
+  std::vector<std::pair<std::string, std::string>> notes;  // version, commit, machine, ..
+};
+
+std::string to_json(const Summary& summary);
+
+}  // namespace shoal

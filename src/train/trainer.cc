@@ -1,0 +1,133 @@
+#include "train/trainer.h"
+
+#include "checkpoint/sha256.h"
+#include "strategy/sync.h"
+#include "train/snapshot_keeper.h"
+
+namespace shoal {
+namespace {
+
+// Knows afterwards where the state came from.
+class WatchedKeeper final : public Keeper {
+ public:
+  WatchedKeeper(SnapshotKeeper& keeper, TrainResult& result) : keeper_(keeper), result_(result) {}
+  Task<void> save(const Replica& replica) override { return keeper_.save(replica); }
+  Task<bool> load(Replica& replica) override {
+    result_.resumed = co_await keeper_.load(replica);
+    result_.first_step = replica.step;
+    result_.warnings = keeper_.warnings();
+    co_return result_.resumed;
+  }
+
+ private:
+  SnapshotKeeper& keeper_;
+  TrainResult& result_;
+};
+
+// A checkpoint goes on only with the optimizer and the order of samples that it was made with.
+std::vector<std::string> terms_of(const TrainPlan& plan) {
+  return {fmt::format("optimizer {}", to_string(plan.rule.kind)),
+          fmt::format("seed {}", plan.seed.value()), fmt::format("samples {}", plan.samples)};
+}
+
+SyncOptions sync_options(const TrainPlan& plan) {
+  SyncOptions o;
+  o.steps = plan.steps;
+  o.batch = plan.batch * plan.workers;
+  o.rule = plan.rule;
+  o.eta = plan.eta;
+  o.schedule = plan.schedule;
+  o.save_every = plan.save_every;
+  o.evaluate = plan.evaluate;
+  return o;
+}
+
+Task<std::string> digest(Env& env, ConstBuf state) {
+  std::string hex;
+  co_await env.work(Work::Io, Elements(state.size.value() / sizeof(float)), [&] {
+    Sha256 sha;
+    sha.add(std::span(state.data, state.size.value()));
+    hex = sha.hex();
+  });
+  co_return hex;
+}
+
+double mean_loss(const Score& score) {
+  return score.samples == 0 ? kUnknown : score.loss / static_cast<double>(score.samples);
+}
+double accuracy(const Score& score) {
+  return score.predictions == 0
+             ? kUnknown
+             : static_cast<double>(score.correct) / static_cast<double>(score.predictions);
+}
+
+Summary summarize(const TrainPlan& plan, const RunTotals& totals, const Ledger& ledger, Step step) {
+  Summary s;
+  s.system = "sync-sgd";
+  s.world = plan.world;
+  s.recipe = {{"parallelism", "data"},
+              {"optimization", "central"},
+              {"schedule", "sync"},
+              {"exchange", "ring"},
+              {"encoding", "fp32"}};
+  s.model = plan.model;
+  s.data = plan.data;
+  s.seed = plan.seed;
+  s.workers = plan.workers;
+  const LedgerPlace place = ledger.place();
+  s.epochs = (place.epoch * plan.samples + place.at) / plan.samples;
+  s.batch = plan.batch;
+  s.steps = step;
+  s.train_loss = mean_loss(totals.train);
+  s.train_accuracy = accuracy(totals.train);
+  s.test_loss = mean_loss(totals.test);
+  s.test_accuracy = accuracy(totals.test);
+  const double trained = seconds(totals.end - totals.begin) - seconds(totals.evaluation);
+  s.wall_s = trained;
+  s.eval_s = seconds(totals.evaluation);
+  s.samples_per_s = trained > 0 ? static_cast<double>(totals.samples) / trained : kUnknown;
+  s.compute_s = seconds(totals.compute);
+  s.wait_s = seconds(totals.wait);
+  const auto ended = [tally = ledger.tally()](SampleEnd end) {
+    return tally.ended[static_cast<std::size_t>(end)];
+  };
+  s.ledger.consumed = ended(SampleEnd::Applied);
+  s.ledger.dropped = ended(SampleEnd::Dropped);
+  s.ledger.lost = ended(SampleEnd::Lost);
+  s.ledger.partial = ended(SampleEnd::Partial);
+  s.notes = plan.notes;
+  return s;
+}
+
+}  // namespace
+
+Step steps_of(std::uint64_t epochs, std::uint64_t samples, std::uint64_t global_batch) {
+  return Step(epochs * ((samples + global_batch - 1) / global_batch));
+}
+
+Task<void> train_worker(Node& node, Learner& learner, const TrainPlan& plan,
+                        const RunJournalOptions& options, TrainResult& result) {
+  RunFolder folder(node.files, plan.folder);
+  co_await folder.write_config(plan.config);
+  SnapshotKeeper snapshots(node, "checkpoint", learner.layout(), terms_of(plan));
+  WatchedKeeper keeper(snapshots, result);
+  Replica replica(node.endpoint, learner, Ledger(plan.seed, plan.samples), slots(plan.rule));
+  replica.alone = plan.workers == 1;
+  RunJournal journal(node, folder, options);
+  std::exception_ptr error;
+  try {
+    co_await sync_worker(node, learner, keeper, replica, sync_options(plan), &journal);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  co_await journal.close();
+  if (error) std::rethrow_exception(error);
+
+  result.totals = journal.totals();
+  result.summary = summarize(plan, result.totals, replica.ledger, replica.step);
+  result.summary.params_sha256 = co_await digest(node.env, replica.parameters().bytes());
+  co_await folder.write_trace(journal.trace());
+  co_await folder.write_summary(result.summary);
+}
+
+}  // namespace shoal

@@ -1,0 +1,57 @@
+// The program of one worker of a training run: replica, strategy, checkpoints, and what the run
+// leaves behind.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "learner/learner.h"
+#include "optim/rule.h"
+#include "optim/schedule.h"
+#include "runtime/node.h"
+#include "train/config_file.h"
+#include "train/run_folder.h"
+#include "train/run_journal.h"
+#include "train/summary.h"
+
+namespace shoal {
+
+struct TrainPlan {
+  // What is trained.
+  std::string model, data;    // as the user named them, for the records
+  std::uint64_t samples = 0;  // in the training data
+  Seed seed{};
+  // How.
+  std::uint64_t workers = 1;
+  std::uint64_t batch = 64;  // per worker
+  Step steps;                // in all
+  std::uint64_t epochs = 0;  // 0: given by steps
+  Rule rule;
+  double eta = 0.1;
+  Schedule schedule;
+  Step save_every;
+  bool evaluate = true;
+  // What is left behind, in the node's folder.
+  std::string world = "live";
+  RunFolderOptions folder;
+  std::vector<ConfigEntry> config;  // resolved
+  std::vector<std::pair<std::string, std::string>> notes;
+};
+
+// The steps of so many epochs: the last batch of each may be smaller.
+Step steps_of(std::uint64_t epochs, std::uint64_t samples, std::uint64_t global_batch);
+
+struct TrainResult {
+  Summary summary;
+  RunTotals totals;
+  bool resumed = false;
+  Step first_step;                    // that was made here
+  std::vector<std::string> warnings;  // of the checkpoint that was loaded
+};
+
+// Trains to the end, or until the journal's options want to leave. Everything outlives the task.
+Task<void> train_worker(Node& node, Learner& learner, const TrainPlan& plan,
+                        const RunJournalOptions& journal, TrainResult& result);
+
+}  // namespace shoal
