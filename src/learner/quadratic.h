@@ -20,6 +20,7 @@ struct QuadraticOptions {
   std::uint32_t buckets = 3;
   double condition = 100;  // kappa
   double noise = 1;        // sigma
+  std::uint64_t held_out = 0;
 };
 
 class QuadraticLearner final : public Learner {
@@ -32,6 +33,7 @@ class QuadraticLearner final : public Learner {
   Task<void> gradient(Env& env, Range w, GradientTarget target, Portion portion,
                       Channel<Ready>& ready, Score& score) override;
   Task<Score> evaluate(Env& env, Range w, std::uint64_t from, std::uint64_t to) override;
+  std::uint64_t held_out() const override { return options_.held_out; }
 
   std::span<const float> optimum() const { return optimum_; }
   std::span<const float> curvature() const { return lambda_; }

@@ -1,10 +1,7 @@
 #include "runtime/endpoint.h"
 
-#include <cstdlib>
-#include <memory>
-#include <new>
-
 #include "base/error.h"
+#include "base/memory.h"
 
 namespace shoal {
 
@@ -16,16 +13,6 @@ void require_size(const Received& received, Bytes expected) {
                   received.from, received.size, expected));
 }
 
-std::shared_ptr<std::byte> Endpoint::allocate(Bytes size) {
-  // Zeroed by the allocator, which does not touch the pages of a large one: what is never written
-  // takes no memory.
-  constexpr std::size_t kAlignment = 64;
-  std::size_t room = size.value() + kAlignment;
-  void* const whole = std::calloc(1, room);
-  if (whole == nullptr) throw std::bad_alloc();
-  void* data = whole;
-  std::align(kAlignment, size.value(), data, room);
-  return {static_cast<std::byte*>(data), [whole](std::byte*) { std::free(whole); }};
-}
+std::shared_ptr<std::byte> Endpoint::allocate(Bytes size) { return allocate_zeroed(size.value()); }
 
 }  // namespace shoal

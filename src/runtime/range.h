@@ -8,6 +8,7 @@
 #include <span>
 
 #include "base/check.h"
+#include "base/memory.h"
 #include "base/types.h"
 #include "runtime/buffer.h"
 #include "runtime/endpoint.h"
@@ -30,7 +31,7 @@ class Arena {
   // In memory of its own.
   Arena(Elements n, Substance substance) : size_(n) {
     if (substance == Substance::Real)
-      data_.reset(new float[n.value()](), std::default_delete<float[]>());
+      data_ = std::reinterpret_pointer_cast<float>(allocate_zeroed(n.value() * sizeof(float)));
   }
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;

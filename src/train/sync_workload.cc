@@ -23,17 +23,20 @@ struct Job {
   std::size_t results = 0;
 };
 
-// The oracle: sequential SGD over the same batches. 20 lines, and knows of no worker.
+// The oracle: sequential SGD, with momentum, over the same batches; it knows of no worker.
 std::vector<float> sequential_sgd(Seed seed, const Job& job) {
   const QuadraticLearner learner(job.problem);
   Ledger ledger(seed, job.samples);
   std::vector<float> w(job.problem.dimensions.value(), 0.0F);
+  std::vector<float> v(w.size(), 0.0F);
   for (Step t{0}; t < job.sync.steps; ++t) {
     const Share share = ledger.deal(NodeId(0), Incarnation(1), job.sync.batch);
     std::vector<float> g(w.size(), 0.0F);
     learner.add_gradients(w, ledger.samples(share), 0, g);
-    for (std::size_t i = 0; i < w.size(); ++i)
-      w[i] -= static_cast<float>(job.sync.eta) / static_cast<float>(share.n) * g[i];
+    for (std::size_t i = 0; i < w.size(); ++i) {
+      v[i] = static_cast<float>(job.sync.rule.momentum) * v[i] + g[i] / static_cast<float>(share.n);
+      w[i] -= static_cast<float>(job.sync.eta) * v[i];
+    }
     ledger.settle(share, SampleEnd::Applied);
   }
   return w;
@@ -54,7 +57,8 @@ std::string judge(Seed seed, const Job& job) {
 
 Task<void> worker(Node& node, std::shared_ptr<Job> job) {
   QuadraticLearner learner(job->problem);
-  Replica replica(node.endpoint, learner, Ledger(node.env.seed(), job->samples));
+  Replica replica(node.endpoint, learner, Ledger(node.env.seed(), job->samples),
+                  slots(job->sync.rule));
   SnapshotKeeper keeper(node, "checkpoint", learner.layout());
   co_await sync_worker(node, learner, keeper, replica, job->sync);
   const std::span<float> w = replica.w.all().data();
@@ -111,16 +115,20 @@ Scenario sync_scenario(Seed seed) {
   job->sync.eta = 0.05 + 0.4 * random.uniform();
   job->sync.save_every = Step(random.chance(0.5) ? random.between(1, 10) : 0);
   job->sync.audit = true;
+  Random more(seed, Purpose::Recipe, 1);  // apart, so that older seeds keep their clusters
+  if (more.chance(0.5)) job->sync.rule = default_rule(RuleKind::Momentum);
+  job->sync.evaluate = more.chance(0.5);
+  job->problem.held_out = more.between(0, 50);
 
   Scenario scenario;
   const std::size_t P = random.between(2, 9);
   scenario.cluster = draw_cluster(random, P);
   scenario.faults = draw_faults(random, P, random.duration(200ms, 6s));
   scenario.liveness = 300s;
-  scenario.recipe =
-      fmt::format("sync P={} steps={} batch={} samples={} N={} buckets={} save_every={}", P,
-                  job->sync.steps, job->sync.batch, job->samples, job->problem.dimensions,
-                  job->problem.buckets, job->sync.save_every);
+  scenario.recipe = fmt::format(
+      "sync P={} steps={} batch={} samples={} N={} buckets={} save_every={} {}{}", P,
+      job->sync.steps, job->sync.batch, job->samples, job->problem.dimensions, job->problem.buckets,
+      job->sync.save_every, to_string(job->sync.rule.kind), job->sync.evaluate ? " evaluated" : "");
   scenario.program = [job](Node& node) { return worker(node, job); };
   scenario.judge = [seed, job] { return judge(seed, *job); };
   return scenario;
