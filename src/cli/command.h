@@ -36,6 +36,11 @@ struct Option {
   std::vector<std::string> choices = {};  // when given, anything else is an error
 };
 
+// Of "-n,--ranks" the last: the one that messages and files use.
+inline std::string last_name(const Option& option) {
+  return option.name.substr(option.name.rfind(',') + 1);
+}
+
 struct Command {
   std::string name;
   std::string summary;

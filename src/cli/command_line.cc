@@ -101,9 +101,8 @@ std::vector<std::string> known_options(const Reached& at) {
   std::vector<std::string> names{"--help"};
   if (at.command == nullptr) names.emplace_back("--version");
   if (at.command != nullptr) {
-    for (const auto& option : at.command->options) {
-      if (option.name.starts_with("--")) names.push_back(option.name);
-    }
+    for (const auto& option : at.command->options)
+      if (last_name(option).starts_with("--")) names.push_back(last_name(option));
   }
   return names;
 }
@@ -126,11 +125,6 @@ void refuse_unknown(const Reached& at) {
   for (const auto& command : *at.below) names.push_back(command.name);
   throw UsageError(fmt::format("{}: unknown command '{}'. {}", at.name, extras.front(),
                                suggest(extras.front(), names)));
-}
-
-// Of "-n,--ranks" the last.
-std::string first_name(const Option& option) {
-  return option.name.substr(option.name.rfind(',') + 1);
 }
 
 // Parses, and returns the command to run; null when help or the version was asked for and printed.
@@ -158,8 +152,8 @@ const Command* parse(const std::vector<Command>& commands, int argc, const char*
   }
   if (at.command->given != nullptr)
     for (const auto& option : at.command->options)
-      if (at.app->get_option(first_name(option))->count() > 0)
-        at.command->given->push_back(option.name);
+      if (at.app->get_option(last_name(option))->count() > 0)
+        at.command->given->push_back(last_name(option));
   return at.command;
 }
 

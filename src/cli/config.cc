@@ -13,7 +13,8 @@ namespace {
 
 // "--weight-decay" is called weight-decay in a file.
 std::string key_of(const Option& option) {
-  return option.name.substr(option.name.find_first_not_of('-'));
+  const std::string name = last_name(option);
+  return name.substr(name.find_first_not_of('-'));
 }
 
 // What the type of an option is called, for messages.
@@ -83,7 +84,7 @@ void apply_config(const std::vector<Option>& options, const std::vector<std::str
       throw ConfigError(fmt::format("{}:{}: unknown key '{}'. {}", file, entry.line, entry.key,
                                     suggest(entry.key, known)));
     const Option& option = options[static_cast<std::size_t>(it - known.begin())];
-    if (std::ranges::find(given, option.name) != given.end()) continue;
+    if (std::ranges::find(given, last_name(option)) != given.end()) continue;
     if (!std::visit(Assign{entry.value}, option.target))
       throw ConfigError(fmt::format("{}:{}: {} = {}: needed is {}", file, entry.line, entry.key,
                                     to_text(entry.value), std::visit(Named(), option.target)));
@@ -99,7 +100,7 @@ std::vector<ConfigEntry> config_of(const std::vector<Option>& options,
                                    const std::vector<std::string>& without) {
   std::vector<ConfigEntry> entries;
   for (const Option& option : options) {
-    if (std::ranges::find(without, option.name) != without.end()) continue;
+    if (std::ranges::find(without, last_name(option)) != without.end()) continue;
     ConfigEntry entry;
     entry.key = key_of(option);
     entry.value = std::visit(Value(), option.target);

@@ -76,7 +76,7 @@ std::vector<Option> train_options(TrainFlags& f) {
       {"--optimizer",
        "sgd, momentum, nesterov, adagrad, rmsprop, adam, adamw, lars, lamb; auto: by the model",
        &f.optimizer},
-      {"--eta", "step size (learning rate) at its height; auto: by model and optimizer", &f.eta},
+      {"--lr,--eta", "step size (learning rate) at its height; auto: by model and optimizer", &f.eta},
       {"--schedule", "constant, cosine, step:30,60:0.1, poly:2, warmup:5+cosine, ...", &f.schedule},
       {"--momentum", "of the optimizers that have one", &f.momentum},
       {"--weight-decay", "by default the optimizer's own", &f.weight_decay},
