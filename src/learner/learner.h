@@ -75,6 +75,11 @@ struct Score {
   }
   bool operator==(const Score&) const = default;
 };
+// No number where there is nothing to divide by.
+inline double mean_loss(const Score& s) { return s.loss / static_cast<double>(s.samples); }
+inline double accuracy(const Score& s) {
+  return static_cast<double>(s.correct) / static_cast<double>(s.predictions);
+}
 
 // Takes gradients as they come from backward, in place of the arena: an encoder, say. Called where
 // backward runs, once for every tensor, in any order.

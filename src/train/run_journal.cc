@@ -3,17 +3,6 @@
 #include <array>
 
 namespace shoal {
-namespace {
-
-double part(std::uint64_t some, std::uint64_t all) {
-  return all == 0 ? kUnknown : static_cast<double>(some) / static_cast<double>(all);
-}
-double mean_loss(const Score& score) {
-  return score.samples == 0 ? kUnknown : score.loss / static_cast<double>(score.samples);
-}
-double accuracy(const Score& score) { return part(score.correct, score.predictions); }
-
-}  // namespace
 
 RunJournal::RunJournal(Node& node, RunFolder& folder, RunJournalOptions options)
     : node_(node), folder_(folder), options_(std::move(options)), progress_(options_.screen) {

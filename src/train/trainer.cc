@@ -52,15 +52,6 @@ Task<std::string> digest(Env& env, ConstBuf state) {
   co_return hex;
 }
 
-double mean_loss(const Score& score) {
-  return score.samples == 0 ? kUnknown : score.loss / static_cast<double>(score.samples);
-}
-double accuracy(const Score& score) {
-  return score.predictions == 0
-             ? kUnknown
-             : static_cast<double>(score.correct) / static_cast<double>(score.predictions);
-}
-
 Summary summarize(const TrainPlan& plan, const RunTotals& totals, const Ledger& ledger, Step step) {
   Summary s;
   s.system = "sync-sgd";

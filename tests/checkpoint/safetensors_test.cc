@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "checkpoint/model_file.h"
 #include "support/inline_env.h"
+#include "support/tensor_entry.h"
 
 namespace shoal {
 namespace {
@@ -191,19 +192,6 @@ TEST(Safetensors, FlippedCutAndAddedBytesAreReadOrRefusedAndNothingElse) {
 }
 
 // ---- a model
-
-TensorEntry tensor(std::string name, Section section, Dtype dtype,
-                   std::vector<std::int64_t> shape) {
-  TensorEntry t;
-  t.name = std::move(name);
-  t.section = section;
-  t.dtype = dtype;
-  t.strides.resize(shape.size());
-  std::int64_t stride = 1;
-  for (std::size_t d = shape.size(); d-- > 0; stride *= shape[d]) t.strides[d] = stride;
-  t.shape = std::move(shape);
-  return t;
-}
 
 Layout network(std::int64_t classes = 3, bool with_count = true) {
   TensorEntry conv = tensor("conv.weight", Section::Parameter, Dtype::F32, {2, 3, 2, 2});

@@ -3,22 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "learner/batch.h"
+#include "support/tensor_entry.h"
 
 namespace shoal {
 namespace {
-
-TensorEntry tensor(std::string name, Section section, Dtype dtype,
-                   std::vector<std::int64_t> shape) {
-  TensorEntry t;
-  t.name = std::move(name);
-  t.section = section;
-  t.dtype = dtype;
-  t.strides.resize(shape.size());
-  std::int64_t stride = 1;
-  for (std::size_t d = shape.size(); d-- > 0; stride *= shape[d]) t.strides[d] = stride;
-  t.shape = std::move(shape);
-  return t;
-}
 
 Layout small_network() {
   return Layout({tensor("fc.weight", Section::Parameter, Dtype::F32, {3, 5}),
