@@ -3,59 +3,18 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <chrono>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <functional>
 #include <optional>
-#include <sstream>
 #include <string>
 
 #include "base/error.h"
+#include "bench/command.h"
 
 namespace shoal {
 namespace {
-
-struct Finished {
-  int status = 0;
-  std::string output;
-};
-
-Finished run(const std::string& command) {
-  Finished result;
-  FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
-  if (pipe == nullptr) throw Error("cannot start a shell");
-  std::array<char, 4096> buffer;
-  while (std::fgets(buffer.data(), buffer.size(), pipe) != nullptr) result.output += buffer.data();
-  result.status = pclose(pipe);
-  return result;
-}
-
-// The word number `index` after the mark, as a number.
-double number_after(const Finished& finished, const std::string& mark, int index,
-                    const std::string& command) {
-  const std::size_t at = finished.output.find(mark);
-  double value = 0;
-  bool found = finished.status == 0 && at != std::string::npos;
-  if (found) {
-    std::istringstream words(finished.output.substr(at + mark.size()));
-    std::string word;
-    for (int i = 0; i < index; ++i) words >> word;
-    found = static_cast<bool>(words >> value);
-  }
-  if (!found)
-    throw Error(fmt::format("`{}` ended with status {} and no result:\n{}", command,
-                            finished.status, finished.output.substr(0, 2000)));
-  return value;
-}
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
 
 using Measure = std::function<double()>;
 
@@ -76,7 +35,7 @@ void interleave(BenchRow& row, int rounds, const Measure& ours, const std::strin
 double between_ranks(const TransportBenchOptions& o, const std::string& what) {
   const std::string command =
       fmt::format("{0} launch -n 2 --no-tag -- {0} bench transport-rank {1}", o.shoal, what);
-  return number_after(run(command), "result ", 0, command);
+  return number_after(run_command(command), "result ", 0, command);
 }
 
 // The environment is that of our own carrier: TCP over loopback, the same segments.
@@ -89,7 +48,7 @@ double ucx_perftest(const std::string& test, std::uint64_t bytes, std::uint64_t 
       test, bytes, iterations, iterations / 10 + 1);
   const std::string command =
       fmt::format("({0} > /dev/null 2>&1 & sleep 0.5; {0} 127.0.0.1; wait)", common);
-  return number_after(run(command), "Final:", column, command);
+  return number_after(run_command(command), "Final:", column, command);
 }
 
 double copy_in_memory(std::size_t bytes) {
@@ -179,12 +138,12 @@ std::optional<BenchRow> two_hosts(const TransportBenchOptions& o) {
         "{} --json {} 1gbit -- {} bench transport-rank --operation bandwidth --transport ucx "
         "--size 4194304 --iterations 50",
         o.two_hosts, json, o.shoal);
-    const Finished finished = run(command);
+    const Finished finished = run_command(command);
     if (WIFEXITED(finished.status) && WEXITSTATUS(finished.status) == 77)
       throw ConfigError("two hosts need root and network namespaces");
     const double rate = number_after(finished, "result ", 0, command);
     const std::string cat = "cat " + json;
-    crossed = number_after(run(cat), "\"sent_bytes\": [", 0, cat);
+    crossed = number_after(run_command(cat), "\"sent_bytes\": [", 0, cat);
     return rate / 1e6;
   };
   const auto theirs = [&] {
@@ -195,7 +154,8 @@ std::optional<BenchRow> two_hosts(const TransportBenchOptions& o) {
         o.two_hosts);
     // "... 953 Mbits/sec    receiver": the rate as whole megabits.
     return number_after(
-               run(command + " | sed -n 's|^.* \\([0-9.]*\\) Mbits/sec *receiver.*$|rate \\1|p'"),
+               run_command(command +
+                           " | sed -n 's|^.* \\([0-9.]*\\) Mbits/sec *receiver.*$|rate \\1|p'"),
                "rate ", 0, command) /
            8;
   };

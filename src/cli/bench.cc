@@ -5,10 +5,12 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "base/error.h"
 #include "bench/optim_bench.h"
 #include "bench/sim_bench.h"
+#include "bench/train_bench.h"
 #include "bench/transport_bench.h"
 #include "bench/transport_rank.h"
 #include "cli/command.h"
@@ -22,6 +24,14 @@ struct Options {
   std::string json;
   bool markdown = false;
   std::string two_hosts;
+};
+
+struct TrainOptions {
+  std::string peer = "pytorch";
+  std::string models;
+  std::string threads = "1";
+  std::uint64_t workers = 1;
+  bool no_tune = false;
 };
 
 struct RankOptions {
@@ -121,6 +131,34 @@ ExitCode run_transport(const Options& o) {
   return show(o, bench_transport(transport));
 }
 
+std::vector<std::string> words_in(const std::string& list) {
+  std::vector<std::string> words;
+  std::istringstream stream(list);
+  for (std::string word; std::getline(stream, word, ',');) words.push_back(word);
+  return words;
+}
+
+ExitCode run_training(const Options& o, const TrainOptions& t) {
+  require_length(o);
+  if (t.workers != 1)
+    throw ConfigError(fmt::format("--workers {}: so far one worker is measured", t.workers));
+  TrainBenchOptions train;
+  train.shoal = std::filesystem::read_symlink("/proc/self/exe");
+  train.peer = t.peer;
+  train.models = words_in(t.models);
+  train.threads.clear();
+  for (const std::string& word : words_in(t.threads)) {
+    const int n = std::atoi(word.c_str());
+    if (n < 1 || n > 1024 || std::to_string(n) != word)
+      throw ConfigError(fmt::format("--threads {}: needed is a list of whole numbers", t.threads));
+    train.threads.push_back(n);
+  }
+  train.rounds = static_cast<int>(o.repeats);
+  train.scale = o.scale;
+  train.tune = !t.no_tune;
+  return show(o, bench_train(train));
+}
+
 ExitCode run_rank(const RankOptions& o) {
   TransportRankOptions rank;
   rank.operation = o.operation;
@@ -160,6 +198,20 @@ Command bench_command() {
                             {"--json", "also write the rows to this file", &p->json},
                             {"--markdown", "print the table as Markdown", &p->markdown}},
                 .run = [p] { return run_optim(*p); }};
+  auto t = std::make_shared<TrainOptions>();
+  Command train{
+      .name = "train",
+      .summary = "training with one worker, beside PyTorch's own loop",
+      .options = {{"--workers", "how many workers", &t->workers},
+                  {"--peer", "beside what", &t->peer, false, {"pytorch", "none"}},
+                  {"--models", "some of them, with commas between; by default all", &t->models},
+                  {"--threads", "of ours and theirs; several with commas between", &t->threads},
+                  {"--no-tune", "ours probes nothing", &t->no_tune},
+                  {"--scale", "length of a round; 0.05 is a smoke test", &p->scale},
+                  {"--repeats", "rounds, ours and theirs in turn; medians count", &p->repeats},
+                  {"--json", "also write the rows to this file", &p->json},
+                  {"--markdown", "print the table as Markdown", &p->markdown}},
+      .run = [p, t] { return run_training(*p, *t); }};
   auto r = std::make_shared<RankOptions>();
   Command rank{
       .name = "transport-rank",
@@ -172,7 +224,7 @@ Command bench_command() {
       .run = [r] { return run_rank(*r); }};
   return {.name = "bench",
           .summary = "measures, and verifies what it measured",
-          .subcommands = {sim, transport, optim, rank}};
+          .subcommands = {sim, transport, optim, train, rank}};
 }
 
 }  // namespace shoal

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "base/error.h"
@@ -167,6 +168,16 @@ ComputeChoice prepare_compute(const TrainFlags& flags, const Dataset& dataset,
   return choice;
 }
 
+// The most memory that this process ever had.
+Bytes memory_peak() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    std::uint64_t kib = 0;
+    if (word == "VmHWM:" && status >> kib) return Bytes(kib * 1024);
+  }
+  return Bytes(0);
+}
+
 double wall_clock_s() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
@@ -182,6 +193,7 @@ void train_live(Run& run) {
     fmt::print("{}", text);
     std::fflush(stdout);
   };
+  journal.warn = [](const std::string& text) { fmt::print(stderr, "shoal: warning: {}\n", text); };
   InprocOptions world_options;
   world_options.seed = run.plan.seed;
   world_options.compute_threads = true;
@@ -219,6 +231,8 @@ ExitCode run_train(TrainFlags flags, const std::vector<ConfigEntry>& config) {
   task.options.seed = run.plan.seed;
   task.options.bucket_bytes = Bytes(flags.bucket_bytes);
   task.options.channels_last = choice.channels_last;
+  run.plan.memory_before = memory_peak();
+  run.plan.memory_peak = memory_peak;
   run.learner = torch.make_learner(task);
 
   run.flags = flags;
@@ -232,8 +246,6 @@ ExitCode run_train(TrainFlags flags, const std::vector<ConfigEntry>& config) {
   if (!flags.quiet) print_head(run, dataset, choice);
   take_signals();
   train_live(run);
-  for (const std::string& warning : run.result.warnings)
-    fmt::print(stderr, "shoal: warning: {}\n", warning);
   if (!flags.quiet) print_end(run);
   return run.result.totals.left ? ExitCode::kStopped : ExitCode::kOk;
 }

@@ -20,6 +20,7 @@ struct RunJournalOptions {
   Screen screen;
   bool quiet = false;                                 // no progress, only warnings
   std::function<void(const std::string&)> print;      // to the user
+  std::function<void(const std::string&)> warn = {};  // at once, also when quiet
   const std::atomic<bool>* stop = nullptr;            // set by a signal: leave
   std::function<Bytes(const Node&)> bytes_sent = {};  // so far, by this node
 };

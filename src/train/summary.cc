@@ -36,6 +36,7 @@ std::string to_json(const Summary& s) {
   json["model"] = s.model;
   json["data"] = s.data;
   json["seed"] = s.seed.value();
+  json["parameters"] = s.parameters;
   json["workers"] = s.workers;
   json["servers"] = s.servers;
   json["epochs"] = s.epochs;
@@ -53,6 +54,8 @@ std::string to_json(const Summary& s) {
   json["bytes_sent_per_worker"] = s.bytes_sent_per_worker;
   json["staleness_mean"] = s.staleness_mean;
   json["staleness_max"] = s.staleness_max;
+  json["memory_before"] = s.memory_before;
+  json["memory_peak"] = s.memory_peak;
   json["lost_nodes"] = s.lost_nodes;
   json["ledger"] = object_of(s.ledger);
   json["params_sha256"] = s.params_sha256;

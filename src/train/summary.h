@@ -29,6 +29,7 @@ struct Summary {
   std::string model;
   std::string data;
   Seed seed;
+  std::uint64_t parameters = 0;
   std::uint64_t workers = 0;
   std::uint64_t servers = 0;
   std::uint64_t epochs = 0;
@@ -47,6 +48,9 @@ struct Summary {
   double bytes_sent_per_worker = 0;
   double staleness_mean = 0;
   double staleness_max = 0;
+  // Bytes, the most that this process had: before the model was made, and at the end; 0: unknown.
+  std::uint64_t memory_before = 0;
+  std::uint64_t memory_peak = 0;
   std::uint64_t lost_nodes = 0;  // how many
   SummaryLedger ledger;
   std::string params_sha256;

@@ -7,20 +7,28 @@
 namespace shoal {
 namespace {
 
-// Knows afterwards where the state came from.
+// Knows afterwards where the state came from. The settings of this run replace those in the folder
+// only when the state there fits them.
 class WatchedKeeper final : public Keeper {
  public:
-  WatchedKeeper(SnapshotKeeper& keeper, TrainResult& result) : keeper_(keeper), result_(result) {}
+  WatchedKeeper(SnapshotKeeper& keeper, RunFolder& folder, const TrainPlan& plan,
+                const RunJournalOptions& options, TrainResult& result)
+      : keeper_(keeper), folder_(folder), plan_(plan), options_(options), result_(result) {}
   Task<void> save(const Replica& replica) override { return keeper_.save(replica); }
   Task<bool> load(Replica& replica) override {
     result_.resumed = co_await keeper_.load(replica);
     result_.first_step = replica.step;
-    result_.warnings = keeper_.warnings();
+    for (const std::string& warning : keeper_.warnings())
+      if (options_.warn) options_.warn(warning);
+    co_await folder_.write_config(plan_.config);
     co_return result_.resumed;
   }
 
  private:
   SnapshotKeeper& keeper_;
+  RunFolder& folder_;
+  const TrainPlan& plan_;
+  const RunJournalOptions& options_;
   TrainResult& result_;
 };
 
@@ -99,9 +107,8 @@ Step steps_of(std::uint64_t epochs, std::uint64_t samples, std::uint64_t global_
 Task<void> train_worker(Node& node, Learner& learner, const TrainPlan& plan,
                         const RunJournalOptions& options, TrainResult& result) {
   RunFolder folder(node.files, plan.folder);
-  co_await folder.write_config(plan.config);
   SnapshotKeeper snapshots(node, "checkpoint", learner.layout(), terms_of(plan));
-  WatchedKeeper keeper(snapshots, result);
+  WatchedKeeper keeper(snapshots, folder, plan, options, result);
   Replica replica(node.endpoint, learner, Ledger(plan.seed, plan.samples), slots(plan.rule));
   replica.alone = plan.workers == 1;
   RunJournal journal(node, folder, options);
@@ -116,6 +123,9 @@ Task<void> train_worker(Node& node, Learner& learner, const TrainPlan& plan,
 
   result.totals = journal.totals();
   result.summary = summarize(plan, result.totals, replica.ledger, replica.step);
+  result.summary.parameters = learner.layout().parameters().value();
+  result.summary.memory_before = plan.memory_before.value();
+  if (plan.memory_peak) result.summary.memory_peak = plan.memory_peak().value();
   result.summary.params_sha256 = co_await digest(node.env, replica.parameters().bytes());
   co_await folder.write_trace(journal.trace());
   co_await folder.write_summary(result.summary);

@@ -2,6 +2,7 @@
 // leaves behind.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,6 +38,8 @@ struct TrainPlan {
   RunFolderOptions folder;
   std::vector<ConfigEntry> config;  // resolved
   std::vector<std::pair<std::string, std::string>> notes;
+  Bytes memory_before;                      // the most that this process had, without the model;
+  std::function<Bytes()> memory_peak = {};  // and so far. May be empty.
 };
 
 // The steps of so many epochs: the last batch of each may be smaller.
@@ -46,8 +49,7 @@ struct TrainResult {
   Summary summary;
   RunTotals totals;
   bool resumed = false;
-  Step first_step;                    // that was made here
-  std::vector<std::string> warnings;  // of the checkpoint that was loaded
+  Step first_step;  // that was made here
 };
 
 // Trains to the end, or until the journal's options want to leave. Everything outlives the task.

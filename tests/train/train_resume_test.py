@@ -30,9 +30,8 @@ class Killed(TrainTest):
         took = time.monotonic() - began
         folder, runs, made = self.scratch / "killed-0", 0, 0
         while made < strikes:
-            fresh = not (folder / "config.toml").exists()
-            training = self.start(folder, *SMALL) if fresh else self.resume(folder)
             seen = complete_checkpoint(folder)
+            training = self.go_on(folder)
             # In any phase of a run: while it starts, or some steps later.
             if draw.random() < 0.7:
                 training.wait_until(training.first_step, "a step")
@@ -53,11 +52,14 @@ class Killed(TrainTest):
                 folder = self.scratch / f"killed-{runs}"
                 continue
             made += 1
-        finished = (self.resume(folder) if complete_checkpoint(folder) else
-                    self.start(folder, *SMALL)).finish()
+        finished = self.go_on(folder).finish()
         self.assertEqual(finished.code, 0, finished)
         self.assertNotIn("warning", finished.err)
         self.assert_same(whole, summary(folder))
+
+    def go_on(self, folder):
+        begun = (folder / "config.toml").exists()
+        return self.resume(folder) if begun else self.start(folder, *SMALL)
 
     def assert_same(self, whole, broken):
         for key in ("params_sha256", "test_loss", "test_accuracy", "steps"):

@@ -1,5 +1,6 @@
 // TorchScript files as models.
 #include <torch/csrc/jit/runtime/graph_executor.h>
+#include <torch/csrc/jit/runtime/jit_exception.h>
 #include <torch/csrc/jit/serialization/import.h>
 #include <torch/jit.h>
 
@@ -25,12 +26,24 @@ class ScriptModel final : public TorchModel {
   }
   void train(bool on) override { module_.train(on); }
   at::Tensor forward(const BatchTensors& batch) override {
-    const torch::jit::IValue output = module_.forward({batch.input});
+    const torch::jit::IValue output = run(batch.input);
     TORCH_CHECK(output.isTensor(), "forward gives a ", output.tagKind(), ", not a tensor");
     return output.toTensor();
   }
 
  private:
+  // A failure inside a script comes with the script's stack; its last line says what it was.
+  torch::jit::IValue run(const at::Tensor& input) {
+    try {
+      return module_.forward({input});
+    } catch (const torch::jit::JITException& error) {
+      const std::string text = error.what();
+      const std::size_t end = text.find_last_not_of('\n');
+      const std::size_t begin = text.rfind('\n', end) + 1;
+      TORCH_CHECK(false, text.substr(begin, end + 1 - begin));
+    }
+  }
+
   torch::jit::Module module_;
 };
 

@@ -1,0 +1,257 @@
+#include "bench/train_bench.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/error.h"
+#include "base/nearest.h"
+#include "bench/command.h"
+
+namespace shoal {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kBatch = 64;
+constexpr int kWarmup = 3;         // steps that do not count
+constexpr int kFirstLook = 8;      // steps of the run that tells how long a round shall be
+constexpr double kRoundS = 2;      // seconds of training
+constexpr double kSlack = 0x1p26;  // 64 MiB that libtorch and the run itself may take
+constexpr double kSlots = 1;       // of the optimizer: momentum
+
+struct Model {
+  const char* name;
+  const char* data;  // the flag's value, {}: the folder with the data
+  double eta;
+  double shipped;  // how many times PyTorch as shipped is asked for,
+  double same;     // and with the BLAS kernels that we chose
+};
+constexpr Model kModels[] = {
+    {"lenet", "idx:{}/idx", 0.02, 1.1, 1},
+    {"mlp:784-2048-2048-10", "idx:{}/idx", 0.02, 1.1, 1},
+    {"alexnet", "cifar10:{}/cifar", 0.02, 0.97, 0.97},
+    {"vgg:11", "cifar10:{}/cifar", 0.02, 0.97, 0.97},
+    {"resnet:20", "cifar10:{}/cifar", 0.05, 0.97, 0.97},
+    {"resnet:18", "cifar10:{}/cifar", 0.02, 0.97, 0.97},
+    {"lstm", "text:{}/text", 0.5, 0.97, 0.97},
+    {"gru", "text:{}/text", 0.5, 0.97, 0.97},
+    {"transformer", "text:{}/text", 0.05, 0.97, 0.97},
+    {"autoencoder", "idx:{}/idx", 0.5, 0.97, 0.97},
+    {"linear", "idx:{}/idx", 0.001, 0.97, 0.97},
+};
+
+// One run of one program.
+struct Trained {
+  double step_s = 0;      // median
+  double gradient_s = 0;  // of that; ours only
+  double first_loss = 0, last_loss = 0;
+  double parameters = 0;
+  double memory = 0;  // bytes by which the peak grew; ours only
+  std::string blas;   // ours only; empty: OpenBLAS's own choice
+  bool learned() const {
+    return std::isfinite(first_loss) && std::isfinite(last_loss) && last_loss < first_loss;
+  }
+};
+
+// Where data and runs lie; gone at the end.
+class Scratch {
+ public:
+  Scratch() : folder_(fs::temp_directory_path() / fmt::format("shoal-bench-{}", getpid())) {
+    fs::create_directories(folder_);
+  }
+  ~Scratch() {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  fs::path operator/(const char* name) const { return folder_ / name; }
+  std::string path() const { return folder_.string(); }
+
+ private:
+  fs::path folder_;
+};
+
+std::string content_of(const fs::path& file) {
+  std::ifstream stream(file);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+// The number behind "key": in a line of JSON that we wrote ourselves.
+double field(const std::string& line, const std::string& key) {
+  const std::string mark = fmt::format("\"{}\":", key);
+  const std::size_t at = line.find(mark);
+  if (at == std::string::npos) throw Error(fmt::format("no '{}' in: {}", key, line));
+  return std::strtod(line.c_str() + at + mark.size(), nullptr);
+}
+
+std::string data_of(const Model& model, const Scratch& scratch) {
+  std::string data = model.data;
+  return data.replace(data.find("{}"), 2, scratch.path());
+}
+
+// What metrics.jsonl says of the steps, all but the first few.
+void read_steps(const std::string& metrics, Trained& result) {
+  std::vector<double> steps, gradients, losses;
+  std::istringstream lines(metrics);
+  double before = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const double now = field(line, "time_s");
+    losses.push_back(field(line, "loss"));
+    if (losses.size() > kWarmup) {
+      steps.push_back(now - before);
+      gradients.push_back(field(line, "compute_s"));
+    }
+    before = now;
+  }
+  if (steps.size() < 3) throw Error(fmt::format("a run of only {} steps", losses.size()));
+  result.step_s = median(steps);
+  result.gradient_s = median(gradients);
+  result.first_loss = losses.front();
+  for (std::size_t i = losses.size() - 3; i < losses.size(); ++i) result.last_loss += losses[i] / 3;
+}
+
+class TrainBench {
+ public:
+  explicit TrainBench(const TrainBenchOptions& options) : options_(options) {
+    const Finished made = run_command(fmt::format("{} make {}", python(), scratch_.path()));
+    if (made.status != 0)
+      throw ConfigError(
+          fmt::format("bench train: its data are made by python3 with torch, which failed:\n{}\n"
+                      "Hint: apt-get install python3-torch",
+                      made.output.substr(0, 1000)));
+  }
+
+  void measure(const Model& model, int threads, std::vector<BenchRow>& rows) const;
+
+ private:
+  static std::string python() {
+    return fmt::format("/usr/bin/python3 -B {}/pytorch_train.py", SHOAL_BENCH_PEERS);
+  }
+  Trained ours(const Model& model, int threads, int steps) const;
+  Trained theirs(const Model& model, int threads, int steps, const std::string& blas) const;
+
+  const TrainBenchOptions& options_;
+  Scratch scratch_;
+};
+
+Trained TrainBench::ours(const Model& model, int threads, int steps) const {
+  const fs::path out = scratch_ / "run";
+  fs::remove_all(out);
+  // What is probed is kept for the rounds to come, and for nobody else.
+  const std::string command = fmt::format(
+      "XDG_CACHE_HOME={} {} train --model {} --data {} --batch {} --steps {} --optimizer momentum "
+      "--eta {} --schedule constant --threads {} --save-every 1000000 --quiet --out {}{}",
+      scratch_.path(), options_.shoal, model.name, data_of(model, scratch_), kBatch, steps,
+      model.eta, threads, out.string(), options_.tune ? "" : " --no-tune");
+  const Finished finished = run_command(command);
+  if (finished.status != 0)
+    throw Error(fmt::format("`{}` ended with status {}:\n{}", command, finished.status,
+                            finished.output.substr(0, 2000)));
+  Trained result;
+  read_steps(content_of(out / "metrics.jsonl"), result);
+  const std::string summary = content_of(out / "summary.json");
+  result.parameters = field(summary, "parameters");
+  result.memory = field(summary, "memory_peak") - field(summary, "memory_before");
+  // "1 thread, ZEN kernels, contiguous"
+  const std::size_t end = summary.find(" kernels");
+  const std::size_t begin = summary.rfind(' ', end - 1) + 1;
+  result.blas = summary.substr(begin, end - begin);
+  if (result.blas == "OpenBLAS") result.blas.clear();
+  return result;
+}
+
+Trained TrainBench::theirs(const Model& model, int threads, int steps,
+                           const std::string& blas) const {
+  const std::string command = fmt::format(
+      "env -u OPENBLAS_CORETYPE {1} OMP_NUM_THREADS={2} OPENBLAS_NUM_THREADS={2} {0} train {3} {4} "
+      "{5} {6} {2} {7}",
+      python(), blas.empty() ? "" : "OPENBLAS_CORETYPE=" + blas, threads, scratch_.path(),
+      model.name, steps, kWarmup, model.eta);
+  const Finished finished = run_command(command);
+  Trained result;
+  result.step_s = number_after(finished, "step_s ", 0, command);
+  result.first_loss = number_after(finished, "first_loss ", 0, command);
+  result.last_loss = number_after(finished, "last_loss ", 0, command);
+  result.parameters = number_after(finished, "parameters ", 0, command);
+  return result;
+}
+
+void TrainBench::measure(const Model& model, int threads, std::vector<BenchRow>& rows) const {
+  BenchRow row{.name = fmt::format("{}, {} thread{}", model.name, threads, threads == 1 ? "" : "s"),
+               .unit = "samples/s"};
+  const Trained look = ours(model, threads, kFirstLook);
+  const int steps =
+      kWarmup + std::clamp(static_cast<int>(kRoundS * options_.scale / look.step_s), 5, 400);
+  const bool with_peer = options_.peer == "pytorch";
+  std::vector<double> own, gradient, shipped, same;
+  double memory = 0;
+  row.verified = true;
+  const auto check = [&](const Trained& t) {
+    row.verified = row.verified && t.learned() && t.parameters == look.parameters;
+    return kBatch / t.step_s;
+  };
+  for (int round = 0; round < options_.rounds; ++round) {
+    const Trained mine = ours(model, threads, steps);
+    own.push_back(check(mine));
+    gradient.push_back(mine.gradient_s / mine.step_s);
+    memory = std::max(memory, mine.memory);
+    if (!with_peer) continue;
+    shipped.push_back(check(theirs(model, threads, steps, "")));
+    if (!look.blas.empty()) same.push_back(check(theirs(model, threads, steps, look.blas)));
+  }
+  row.ours = median(own);
+  row.note = fmt::format("{:.2f} ms a step, {:.1f} % of it the gradient", 1e3 * kBatch / row.ours,
+                         100 * median(gradient));
+  const auto add = [&](const std::string& peer, const std::vector<double>& rates, double times) {
+    if (rates.empty()) return;
+    row.peers[peer] = median(rates);
+    row.target = std::max(row.target, times * row.peers[peer]);
+    row.note += fmt::format("; {:.3f} times {}", row.ours / row.peers[peer], peer);
+  };
+  add("pytorch", shipped, model.shipped);
+  add(fmt::format("pytorch, {} kernels", look.blas), same, model.same);
+  rows.push_back(row);
+  rows.push_back({.name = row.name + ": memory",
+                  .ours = memory / 0x1p20,
+                  .unit = "MiB",
+                  .target = (look.parameters * 4 * (2 + kSlots) + kSlack) / 0x1p20,
+                  .higher_is_better = false,
+                  .verified = memory > 0,
+                  .note = "growth of the peak from before the model is made, activations included; "
+                          "the target leaves them out"});
+}
+
+const Model& find(const std::string& name) {
+  std::vector<std::string> known;
+  for (const Model& model : kModels) {
+    if (name == model.name) return model;
+    known.emplace_back(model.name);
+  }
+  throw ConfigError(fmt::format("--models {}: not measured here. {}", name, suggest(name, known)));
+}
+
+}  // namespace
+
+std::vector<BenchRow> bench_train(const TrainBenchOptions& options) {
+  if (options.peer != "pytorch" && options.peer != "none")
+    throw ConfigError(fmt::format("--peer {}: there are pytorch and none", options.peer));
+  std::vector<Model> models;
+  for (const std::string& name : options.models) models.push_back(find(name));
+  if (models.empty()) models.assign(std::begin(kModels), std::end(kModels));
+  const TrainBench bench(options);
+  std::vector<BenchRow> rows;
+  for (const Model& model : models)
+    for (const int threads : options.threads) bench.measure(model, threads, rows);
+  return rows;
+}
+
+}  // namespace shoal

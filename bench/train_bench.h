@@ -1,0 +1,25 @@
+// Benchmark of training with one worker: samples a second and memory, beside PyTorch's own loop on
+// the same network and data (peers/pytorch_train.py).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/row.h"
+
+namespace shoal {
+
+struct TrainBenchOptions {
+  std::string shoal;                // the path of this program
+  std::string peer = "pytorch";     // or none
+  std::vector<std::string> models;  // empty: all
+  std::vector<int> threads = {1};   // of ours and theirs
+  int rounds = 9;                   // ours and theirs in turn; medians count
+  double scale = 1;                 // length of a round
+  bool tune = true;                 // ours probes what suits the machine, as it does for users
+};
+
+// Throws ConfigError for a model or peer that is not known here.
+std::vector<BenchRow> bench_train(const TrainBenchOptions& options);
+
+}  // namespace shoal
