@@ -1,7 +1,9 @@
 """What cannot be trained is refused with one clear message, and leaves no half of a run behind."""
 import os
+import pathlib
 import struct
 import subprocess
+import tempfile
 
 import train_support
 from train_support import TrainTest, Training, complete_checkpoint
@@ -12,13 +14,14 @@ TINY = ["--model", "mlp:8-4-3", "--data", "synthetic:blobs,features=8,n=128,test
 class Refused(TrainTest):
     def refuse(self, message, *arguments):
         """Exit code 1, this message, no run folder."""
-        finished = Training(self.scratch, *arguments, "--out", self.scratch / "refused").finish()
+        out = pathlib.Path(tempfile.mkdtemp(dir=self.scratch)) / "run"
+        finished = Training(out, *arguments, "--out", out).finish()
         self.assertEqual(finished.code, 1, finished)
         self.assertRegex(finished.err, message)
         self.assertRegex(finished.err, r"\Ashoal( train)?: ")
         self.assertLessEqual(len(finished.err.splitlines()), 3, finished.err)
         self.assertNotIn("terminate", finished.err)
-        self.assertFalse((self.scratch / "refused").exists(), "a run folder is left behind")
+        self.assertFalse(out.exists(), "a run folder is left behind")
         return finished
 
     def file(self, name, content):
@@ -27,13 +30,12 @@ class Refused(TrainTest):
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         return path
 
-    def idx(self, name, images=None, labels=None):
-        """A folder of four images of 28 x 28 pixels, some of its files as given."""
-        good_images = struct.pack(">4I", 0x0803, 4, 28, 28) + bytes(4 * 784)
-        good_labels = struct.pack(">2I", 0x0801, 4) + bytes([0, 1, 2, 9])
+    def idx(self, name, images):
+        """A folder with four labels and these images."""
         for part in ("train", "t10k"):
-            self.file(f"{name}/{part}-images-idx3-ubyte", images or good_images)
-            self.file(f"{name}/{part}-labels-idx1-ubyte", labels or good_labels)
+            self.file(f"{name}/{part}-images-idx3-ubyte", images)
+            self.file(f"{name}/{part}-labels-idx1-ubyte",
+                      struct.pack(">2I", 0x0801, 4) + bytes([0, 1, 2, 9]))
         return f"idx:{self.scratch / name}"
 
     def test_data_that_cannot_be_read(self):
@@ -41,11 +43,13 @@ class Refused(TrainTest):
         self.refuse(r"nowhere/train-images-idx3-ubyte", *lenet, "idx:/nowhere")
         self.refuse(r"/nowhere.csv", "--model", "linear", "--data", "csv:/nowhere.csv")
         pixels = struct.pack(">4I", 0x0803, 4, 28, 28) + bytes(4 * 784)
-        self.refuse(r"train-images-idx3-ubyte", *lenet, self.idx("short", images=pixels[:1000]))
-        self.refuse(r"0x00000d03", *lenet, self.idx("magic", images=struct.pack(
-            ">4I", 0x0D03, 4, 28, 28) + bytes(4 * 784)))
-        self.refuse(r"labels.*200", *lenet, self.idx("label", labels=struct.pack(
-            ">2I", 0x0801, 4) + bytes([0, 1, 200, 9])))
+        self.refuse(r"train-images-idx3-ubyte", *lenet, self.idx("short", pixels[:1000]))
+        self.refuse(r"0x00000d03", *lenet, self.idx(
+            "magic", struct.pack(">I", 0x0D03) + pixels[4:]))
+        for name in ("test_batch", *(f"data_batch_{k}" for k in range(1, 6))):
+            self.file(f"cifar/{name}.bin", bytes(3073) + bytes([200 if name[-1] == "3" else 9]) +
+                      bytes(3072))
+        self.refuse(r"data_batch_3\.bin.*200", *lenet, f"cifar10:{self.scratch / 'cifar'}")
         table = "a,b,label\n1,2,0\n3,nan,1\n5,6,0\n"
         self.refuse(r"bad\.csv line 3, column 2 \(b\)", "--model", "linear", "--data",
                     f"csv:{self.file('bad.csv', table)}:label=label", "--batch", "1")
