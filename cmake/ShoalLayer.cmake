@@ -18,11 +18,12 @@ function(shoal_add_folders)
   endforeach()
 endfunction()
 
-# shoal_layer(NAME SOURCES file... [DEPENDS layer...] [LIBRARIES target...])
+# shoal_layer(NAME SOURCES file... [DEPENDS layer...] [LIBRARIES target...] [HEADERS target...])
 # Makes the library shoal_NAME (alias shoal::NAME). DEPENDS names layers, LIBRARIES anything else that can be
-# linked; both are passed on to whoever links this layer. A layer of headers alone becomes an INTERFACE library.
+# linked; both are passed on to whoever links this layer. HEADERS are libraries without a binary, for this layer's
+# sources alone: an installed Shoal does not ask for them. A layer of headers alone becomes an INTERFACE library.
 function(shoal_layer name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS;LIBRARIES;HEADERS")
   shoal_reject_leftovers("shoal_layer(${name})" "${arg_UNPARSED_ARGUMENTS}")
   set(compiled ${arg_SOURCES})
   list(FILTER compiled INCLUDE REGEX "\\.cc$")
@@ -36,13 +37,24 @@ function(shoal_layer name)
 
   add_library(shoal_${name} ${type} ${arg_SOURCES})
   add_library(shoal::${name} ALIAS shoal_${name})
-  target_include_directories(shoal_${name} ${scope}
-    "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
+  shoal_include_directories(shoal_${name} ${scope})
   list(TRANSFORM arg_DEPENDS PREPEND "shoal::")
+  list(TRANSFORM arg_HEADERS REPLACE "(.+)" "$<BUILD_INTERFACE:\\1>")
   target_link_libraries(shoal_${name} ${scope} ${arg_DEPENDS} ${arg_LIBRARIES})
+  if(arg_HEADERS)
+    target_link_libraries(shoal_${name} PRIVATE ${arg_HEADERS})
+  endif()
   if(compiled)
     shoal_precompile_layer_headers(shoal_${name})
   endif()
+endfunction()
+
+# In the tree everything is included by its path below src/; who has Shoal installed sees only its public headers.
+function(shoal_include_directories target scope)
+  target_include_directories(${target} ${scope}
+    "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>"
+    "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>"
+    "$<INSTALL_INTERFACE:include>")
 endfunction()
 
 # What nearly every file includes is compiled once: it took half the time of a small one. clang++ compiles without,

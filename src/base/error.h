@@ -2,21 +2,17 @@
 //
 // Messages say what, with which values, and what to do next. They are thrown by the awaited
 // operation and caught in one place, the recovery loop of a strategy or the main of a command.
+// include/shoal/error.h has those that users of the C++ API see.
 #pragma once
 
 #include <fmt/core.h>
 
-#include <stdexcept>
 #include <string>
 
 #include "base/types.h"
+#include "shoal/error.h"
 
 namespace shoal {
-
-class Error : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 // The peer died, was cut off or was evicted; the operation with it will never complete.
 class PeerLost : public Error {
@@ -43,18 +39,6 @@ class Cancelled : public Error {
 
 // Bytes from outside (a peer, a file) that cannot be what they claim to be.
 class Corrupt : public Error {
- public:
-  using Error::Error;
-};
-
-// What the user asked for cannot be done as asked.
-class ConfigError : public Error {
- public:
-  using Error::Error;
-};
-
-// What the user's data or files hold cannot be used.
-class DataError : public Error {
  public:
   using Error::Error;
 };

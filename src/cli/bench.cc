@@ -13,7 +13,7 @@
 #include "bench/train_bench.h"
 #include "bench/transport_bench.h"
 #include "bench/transport_rank.h"
-#include "cli/command.h"
+#include "cli/commands.h"
 
 namespace shoal {
 namespace {

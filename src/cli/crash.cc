@@ -6,7 +6,7 @@
 #include <csignal>
 #include <cstring>
 
-#include "cli/exit_code.h"
+#include "program/exit_code.h"
 
 namespace shoal {
 namespace {

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <memory>
 
-#include "cli/build_info.h"
-#include "cli/command.h"
+#include "cli/commands.h"
 #include "cli/machine.h"
+#include "program/build_info.h"
 
 namespace shoal {
 namespace {

@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "base/error.h"
-#include "cli/command.h"
+#include "cli/commands.h"
 #include "job/office.h"
 #include "launch/job.h"
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "cli/command.h"
+#include "cli/commands.h"
 #include "learner/batch.h"
 
 namespace shoal {

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <map>
 
-#include "cli/command.h"
+#include "cli/commands.h"
 #include "train/sync_workload.h"
 
 namespace shoal {

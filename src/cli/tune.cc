@@ -144,16 +144,9 @@ ComputeChoice best_of(const std::vector<Probed>& probed, const ComputeChoice& pl
 
 }  // namespace
 
-std::string describe(const ComputeChoice& choice) {
-  return fmt::format("{} thread{}, {} OpenBLAS kernels, {}", choice.threads,
-                     choice.threads == 1 ? "" : "s", choice.blas.empty() ? "default" : choice.blas,
-                     choice.channels_last ? "channels-last" : "contiguous");
-}
-
 ComputeChoice choose_compute(const ComputeWish& wish, const ProbeTask& task, int cores,
                              const fs::path& executable, const fs::path& cache) {
-  const ComputeChoice plain{wish.blas.value_or(""), wish.channels_last.value_or(false),
-                            wish.threads.value_or(cores), "as asked for"};
+  const ComputeChoice plain = plain_choice(wish, cores);
   const bool all_fixed = wish.blas && wish.channels_last && wish.threads;
   if (!wish.probe || all_fixed) return plain;
   const std::string key = cache_key(wish, task, cores);

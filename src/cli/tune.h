@@ -6,30 +6,12 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
 #include <string>
 
 #include "learner/batch.h"
-#include "learner/torch_loader/torch_abi.h"
+#include "program/compute_choice.h"
 
 namespace shoal {
-
-// What the user fixed; what is empty is chosen.
-struct ComputeWish {
-  bool probe = true;                // false: what is not fixed stays as libtorch has it
-  std::optional<std::string> blas;  // "": OpenBLAS's own choice
-  std::optional<bool> channels_last;
-  std::optional<int> threads;
-  bool flush_denormals = true;
-  bool deterministic = false;
-};
-
-struct ComputeChoice {
-  std::string blas;
-  bool channels_last = false;
-  int threads = 1;
-  std::string reason;  // "probed: 21.3 ms a step; default 24.0" or "kept from ..."
-};
 
 struct ProbeTask {
   std::string model;
@@ -41,8 +23,5 @@ struct ProbeTask {
 ComputeChoice choose_compute(const ComputeWish& wish, const ProbeTask& task, int cores,
                              const std::filesystem::path& executable,
                              const std::filesystem::path& cache);
-
-// How a choice reads: "ZEN kernels, channels-last, 2 threads".
-std::string describe(const ComputeChoice& choice);
 
 }  // namespace shoal

@@ -20,7 +20,9 @@ std::string describe_input(const SampleShape& s) {
 
 std::string describe(const SampleShape& s) {
   switch (s.target) {
-    case TargetKind::Classes: return fmt::format("{}, {} classes", describe_input(s), s.classes);
+    case TargetKind::Classes:
+      if (s.classes == 0) return fmt::format("{}, with labels", describe_input(s));
+      return fmt::format("{}, {} classes", describe_input(s), s.classes);
     case TargetKind::Values:
       return fmt::format("{}, {} values to approximate", describe_input(s), s.classes);
     case TargetKind::Next:

@@ -20,7 +20,7 @@ enum class InputKind : std::uint8_t {
 };
 
 enum class TargetKind : std::uint8_t {
-  Classes,  // one label of `classes`
+  Classes,  // one label of `classes`; 0: nobody knows of how many
   Values,   // `classes` real numbers, to be approximated
   Next,     // for each token of the input the one that follows it, of `classes` symbols
 };

@@ -127,6 +127,10 @@ Task<void> train_worker(Node& node, Learner& learner, const TrainPlan& plan,
   result.summary.memory_before = plan.memory_before.value();
   if (plan.memory_peak) result.summary.memory_peak = plan.memory_peak().value();
   result.summary.params_sha256 = co_await digest(node.env, replica.parameters().bytes());
+  if (plan.take_state) {
+    const Range state = replica.w.all();
+    co_await node.env.work(Work::Io, state.n, [&] { plan.take_state(state.data()); });
+  }
   co_await folder.write_trace(journal.trace());
   co_await folder.write_summary(result.summary);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +34,9 @@ struct TrainPlan {
   Schedule schedule;
   Step save_every;
   bool evaluate = true;
+  // Gets the model's state as it is at the end, before its memory goes; also of a run that was
+  // stopped. Empty: nobody wants it.
+  std::function<void(std::span<const float>)> take_state = {};
   // What is left behind, in the node's folder.
   std::string world = "live";
   RunFolderOptions folder;

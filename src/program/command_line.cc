@@ -1,4 +1,4 @@
-#include "cli/command_line.h"
+#include "program/command_line.h"
 
 #include <fmt/core.h>
 
@@ -12,15 +12,15 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
-#include "cli/build_info.h"
+#include "program/build_info.h"
 
 namespace shoal {
 namespace {
 
 // A mistake of the user; the message is complete.
-class UsageError : public Error {
+class UsageError : public ConfigError {
  public:
-  using Error::Error;
+  using ConfigError::ConfigError;
 };
 
 // CLI11 would turn -1 into an unsigned number and clip one that is too large; here both are
@@ -78,20 +78,18 @@ void add_commands(CLI::App& app, const std::vector<Command>& commands) {
   }
 }
 
-// The deepest subcommand that the command line reached, and the commands below it.
+// The deepest command that the command line reached.
 struct Reached {
   const CLI::App* app;
-  const Command* command;  // null: the line named no command at all
-  const std::vector<Command>* below;
-  std::string name = "shoal";  // and those of the commands on the way
+  const Command* command;
+  std::string name;  // and those of the commands on the way
 };
 
-Reached reach(const CLI::App& app, const std::vector<Command>& commands) {
-  Reached at{.app = &app, .command = nullptr, .below = &commands};
+Reached reach(const CLI::App& app, const Command& program) {
+  Reached at{.app = &app, .command = &program, .name = program.name};
   for (auto subs = at.app->get_subcommands(); !subs.empty(); subs = at.app->get_subcommands()) {
     at.app = subs.front();
-    at.command = &*std::ranges::find(*at.below, at.app->get_name(), &Command::name);
-    at.below = &at.command->subcommands;
+    at.command = &*std::ranges::find(at.command->subcommands, at.app->get_name(), &Command::name);
     at.name += " " + at.command->name;
   }
   return at;
@@ -99,11 +97,9 @@ Reached reach(const CLI::App& app, const std::vector<Command>& commands) {
 
 std::vector<std::string> known_options(const Reached& at) {
   std::vector<std::string> names{"--help"};
-  if (at.command == nullptr) names.emplace_back("--version");
-  if (at.command != nullptr) {
-    for (const auto& option : at.command->options)
-      if (last_name(option).starts_with("--")) names.push_back(last_name(option));
-  }
+  if (at.app->get_parent() == nullptr) names.emplace_back("--version");
+  for (const auto& option : at.command->options)
+    if (last_name(option).starts_with("--")) names.push_back(last_name(option));
   return names;
 }
 
@@ -118,38 +114,37 @@ void refuse_unknown(const Reached& at) {
     throw UsageError(fmt::format("{}: unknown option '{}'. {}", at.name, name,
                                  suggest(name, known_options(at))));
   }
-  if (at.below->empty()) {
+  if (at.command->subcommands.empty())
     throw UsageError(fmt::format("{}: unexpected argument '{}'", at.name, extras.front()));
-  }
   std::vector<std::string> names;
-  for (const auto& command : *at.below) names.push_back(command.name);
+  for (const auto& command : at.command->subcommands) names.push_back(command.name);
   throw UsageError(fmt::format("{}: unknown command '{}'. {}", at.name, extras.front(),
                                suggest(extras.front(), names)));
 }
 
 // Parses, and returns the command to run; null when help or the version was asked for and printed.
-const Command* parse(const std::vector<Command>& commands, int argc, const char* const* argv) {
-  CLI::App app{"Trains one neural network on many machines, in step or out of it.", "shoal"};
+const Command* parse(const Command& program, int argc, const char* const* argv) {
+  CLI::App app{program.summary, program.name};
   app.set_version_flag("--version", describe(build_info()));
   app.allow_extras();
-  add_commands(app, commands);
+  for (const auto& option : program.options) add_option(app, option);
+  add_commands(app, program.subcommands);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help_or_version) {
     app.exit(help_or_version);
     return nullptr;
   } catch (const CLI::ParseError& error) {
-    const auto at = reach(app, commands);
+    const auto at = reach(app, program);
     refuse_unknown(
         at);  // A misspelt option explains "X is required" better than that message does.
     throw UsageError(fmt::format("{}: {}", at.name, error.what()));
   }
 
-  const auto at = reach(app, commands);
+  const auto at = reach(app, program);
   refuse_unknown(at);
-  if (at.command == nullptr || !at.command->run) {
+  if (!at.command->run)
     throw UsageError(fmt::format("{}: which command?\n\n{}", at.name, at.app->help()));
-  }
   if (at.command->given != nullptr)
     for (const auto& option : at.command->options)
       if (at.app->get_option(last_name(option))->count() > 0)
@@ -159,23 +154,37 @@ const Command* parse(const std::vector<Command>& commands, int argc, const char*
 
 }  // namespace
 
-ExitCode run_command_line(const std::vector<Command>& commands, int argc, const char* const* argv) {
+void parse_options(const Command& program, const std::vector<std::string>& words) {
+  std::vector<const char*> argv{program.name.c_str()};
+  for (const std::string& word : words) argv.push_back(word.c_str());
+  parse(program, static_cast<int>(argv.size()), argv.data());
+}
+
+ExitCode run_command_line(const Command& program, int argc, const char* const* argv) {
   try {
-    const auto* command = parse(commands, argc, argv);
+    const auto* command = parse(program, argc, argv);
     return command == nullptr ? ExitCode::kOk : command->run();
   } catch (const UsageError& error) {
     fmt::print(stderr, "{}\n", error.what());
     return ExitCode::kUsage;
   } catch (const ConfigError& error) {
-    fmt::print(stderr, "shoal: {}\n", error.what());
+    fmt::print(stderr, "{}: {}\n", program.name, error.what());
     return ExitCode::kUsage;
   } catch (const DataError& error) {
-    fmt::print(stderr, "shoal: {}\n", error.what());
+    fmt::print(stderr, "{}: {}\n", program.name, error.what());
     return ExitCode::kUsage;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "shoal: unexpected failure: {}\n", error.what());
+    fmt::print(stderr, "{}: unexpected failure: {}\n", program.name, error.what());
     return ExitCode::kCrash;
   }
+}
+
+ExitCode run_command_line(const std::vector<Command>& commands, int argc, const char* const* argv) {
+  Command program;
+  program.name = "shoal";
+  program.summary = "Trains one neural network on many machines, in step or out of it.";
+  program.subcommands = commands;
+  return run_command_line(program, argc, argv);
 }
 
 }  // namespace shoal

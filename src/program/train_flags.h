@@ -1,12 +1,13 @@
-// The flags of `shoal train`, and the plan that they make.
+// The flags of `shoal train`, and of programs that use include/shoal/train.h, and the plan that
+// they make.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "cli/command.h"
-#include "cli/tune.h"
 #include "data/dataset.h"
+#include "program/command.h"
+#include "program/compute_choice.h"
 #include "train/trainer.h"
 
 namespace shoal {

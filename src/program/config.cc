@@ -1,4 +1,4 @@
-#include "cli/config.h"
+#include "program/config.h"
 
 #include <fmt/core.h>
 

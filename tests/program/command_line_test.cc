@@ -1,4 +1,4 @@
-#include "cli/command_line.h"
+#include "program/command_line.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// A subcommand of `shoal`, one file each, described as data.
+// A command described as data: a subcommand of `shoal`, one file each, or the whole program of a
+// user of the C++ API.
 //
 // command_line.cc alone includes CLI11, which takes seconds to compile, and translates. A command's
 // file looks like this, and main.cc lists it:
@@ -20,7 +21,7 @@
 #include <variant>
 #include <vector>
 
-#include "cli/exit_code.h"
+#include "program/exit_code.h"
 
 namespace shoal {
 
@@ -50,14 +51,5 @@ struct Command {
   // Gets the names of the options that the command line had: others may come from a file.
   std::vector<std::string>* given = nullptr;
 };
-
-// The commands, each defined in the file of its name.
-Command bench_command();
-Command doctor_command();
-// `program` is what follows -- on the command line; nothing there: null.
-Command launch_command(const std::vector<std::string>* program);
-Command probe_command();  // what `train` starts to measure ways of computing
-Command swarm_command();
-Command train_command();
 
 }  // namespace shoal

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/command.h"
+#include "program/command.h"
 #include "train/config_file.h"
 
 namespace shoal {

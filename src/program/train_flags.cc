@@ -1,4 +1,4 @@
-#include "cli/train_flags.h"
+#include "program/train_flags.h"
 
 #include <fmt/core.h>
 
@@ -143,9 +143,8 @@ void check_flags(const TrainFlags& f) {
     throw ConfigError("--epochs 0: nothing to do; give epochs or --steps");
   if (f.epochs > 1'000'000)
     throw ConfigError(fmt::format("--epochs {}: take 1 to 1000000", f.epochs));
-  if (!(f.test_fraction > 0 && f.test_fraction < 1))
-    throw ConfigError(
-        fmt::format("--test-fraction {}: take a part between 0 and 1", f.test_fraction));
+  if (!(f.test_fraction >= 0 && f.test_fraction <= 0.9))
+    throw ConfigError(fmt::format("--test-fraction {}: take 0 (no test) to 0.9", f.test_fraction));
   if (f.bucket_bytes == 0) throw ConfigError("--bucket-bytes 0: take 1 at least");
   parse_partition(f.partition);  // one worker owns all samples in any of them
   eta_of(f, rule_of(f));

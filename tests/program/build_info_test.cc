@@ -1,4 +1,4 @@
-#include "cli/build_info.h"
+#include "program/build_info.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

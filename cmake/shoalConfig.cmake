@@ -1,0 +1,8 @@
+# find_package(shoal) gives shoal::shoal, the C++ API, with everything that it is linked with.
+include(CMakeFindDependencyMacro)
+find_dependency(Threads)
+find_dependency(fmt)
+find_dependency(OpenSSL)
+find_dependency(ZLIB)
+find_dependency(Torch)
+include("${CMAKE_CURRENT_LIST_DIR}/shoalTargets.cmake")

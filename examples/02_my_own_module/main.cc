@@ -1,0 +1,39 @@
+// A network of your own, trained by Shoal: the module, the loss, the data, and one call.
+//
+//   build/release/bin/example_02_my_own_module --epochs 2
+//   build/release/bin/example_02_my_own_module --help
+//
+// By itself, with an installed Shoal (cmake --install build/release --prefix P):
+//
+//   cmake -S examples/02_my_own_module -B mine -D CMAKE_PREFIX_PATH=P && cmake --build mine
+#include <shoal/train.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
+
+// An ordinary module of libtorch: Shoal asks only that forward takes a tensor and gives one.
+struct MyNet : torch::nn::Module {
+  explicit MyNet(int channels)
+      : conv(register_module("conv", torch::nn::Conv2d(1, channels, 5))),
+        out(register_module("out", torch::nn::Linear(channels * 12 * 12, 10))) {}
+
+  at::Tensor forward(const at::Tensor& x) {
+    return out(at::max_pool2d(at::relu(conv(x)), 2).flatten(1));
+  }
+
+  torch::nn::Conv2d conv;
+  torch::nn::Linear out;
+};
+
+// Less sure of itself than plain cross entropy, which would do without a word: .loss is optional.
+at::Tensor smoothed(const at::Tensor& output, const at::Tensor& target) {
+  constexpr double kSmoothing = 0.05;
+  return at::cross_entropy_loss(output, target, {}, at::Reduction::Mean, -100, kSmoothing);
+}
+
+int main(int argc, char** argv) {
+  return shoal::train(argc, argv,
+                      {.model = shoal::model<MyNet>(8),  // makes MyNet(8)
+                       .loss = smoothed,
+                       .data = shoal::data("fashion-mnist"),  // or tensors, or a class of yours
+                       .epochs = 2});                         // --epochs wins
+}

@@ -1,0 +1,19 @@
+// The commands of `shoal`, each defined in the file of its name.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "program/command.h"
+
+namespace shoal {
+
+Command bench_command();
+Command doctor_command();
+// `program` is what follows -- on the command line; nothing there: null.
+Command launch_command(const std::vector<std::string>* program);
+Command probe_command();  // what `train` starts to measure ways of computing
+Command swarm_command();
+Command train_command();
+
+}  // namespace shoal

@@ -1,0 +1,57 @@
+// A training run of this process, from its flags to the last line that it prints. Who calls it has
+// libtorch in a way of its own, and brings data and learner: `shoal train` from a plugin, a user's
+// program linked.
+//
+//   TrainRun run(flags, config, "shoal train");    // checked; the folder has a name
+//   run.use(open_data(run.flags));
+//   run.choice = ..., run.learner = ...
+//   return run.train();
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+#include "learner/learner.h"
+#include "learner/torch_loader/torch_abi.h"
+#include "program/compute_choice.h"
+#include "program/exit_code.h"
+#include "program/train_flags.h"
+#include "train/trainer.h"
+
+namespace shoal {
+
+// Completes the flags by the files that they name: flags win over --config, which wins over what
+// the resumed run had. Gives the options as they are then, for the run's own config.toml.
+std::vector<ConfigEntry> gather_flags(TrainFlags& flags, const std::vector<Option>& options,
+                                      const std::vector<std::string>& given);
+
+Dataset open_data(const TrainFlags& flags);
+
+// Thread safety: none.
+struct TrainRun {
+  // `program`: what is typed to start it. Throws ConfigError.
+  TrainRun(TrainFlags flags, std::vector<ConfigEntry> config, std::string program);
+
+  void use(Dataset data);                       // and makes the plan
+  void note_memory();                           // that the process has before the model is built
+  TorchCompute compute() const;                 // by flags and choice
+  TorchLearnerOptions learner_options() const;  // as well
+  // REQUIRES: data and learner are there. Throws whatever the training failed with.
+  ExitCode train();
+
+  TrainFlags flags;
+  std::vector<ConfigEntry> config;
+  std::string program;
+  std::string hints;          // lines for the end, of what else the program can do
+  bool take_signals = false;  // SIGINT and SIGTERM end the run with a checkpoint
+  Dataset dataset;
+  TrainPlan plan;
+  ComputeChoice choice;
+  std::string torch_version;
+  std::unique_ptr<Learner> learner;
+  TrainResult result;
+};
+
+}  // namespace shoal
