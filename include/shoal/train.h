@@ -122,7 +122,7 @@ struct Training {
 
 // What was not measured is NaN.
 struct Trained {
-  double train_loss, train_accuracy;  // of the last epoch
+  double train_loss, train_accuracy;  // mean of the last epoch; without a test set, of all
   double test_loss, test_accuracy;    // at the end
   double seconds;                     // without evaluation
   std::uint64_t steps;                // in all, with those before a --resume

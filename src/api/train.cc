@@ -229,7 +229,7 @@ Trained train(const Training& training) {
   command.given = &given;
   parse_options(command, training.flags);
   auto config = gather_flags(flags, command.options, given);
-  TrainRun run(flags, std::move(config), "the program, with");
+  TrainRun run(flags, std::move(config), "your program");
   return run_training(training, run);
 }
 

@@ -120,12 +120,14 @@ void print_end(const TrainRun& run) {
              s.samples_per_s);
   if (s.test_accuracy == s.test_accuracy)
     fmt::print("; test accuracy {:.2f} %", 100 * s.test_accuracy);
+  const std::string further = run.plan.epochs == 0
+                                  ? fmt::format("--steps {}", 2 * run.plan.steps.value())
+                                  : fmt::format("--epochs {}", 2 * run.plan.epochs);
   fmt::print(
       "\n\nrun folder    {0}: summary.json, metrics.jsonl, trace.json (ui.perfetto.dev), "
       "TensorBoard events\nmodel         {0}/checkpoint/step-{1}/model.safetensors\n\nTry next:\n"
-      "  {2} --resume {0} --epochs {3}          train on\n{4}",
-      run.flags.out, s.steps, run.program, run.plan.epochs == 0 ? 1 : 2 * run.plan.epochs,
-      run.hints);
+      "  {2} --resume {0} {3}          train on\n{4}",
+      run.flags.out, s.steps, run.program, further, run.hints);
 }
 
 // The most memory that this process ever had.

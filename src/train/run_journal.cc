@@ -101,6 +101,7 @@ Task<void> RunJournal::evaluated(EvaluationReport report) {
 void RunJournal::saved(Step step) { (void)step; }
 
 Task<void> RunJournal::close() {
+  if (totals_.rows.empty()) totals_.train = epoch_score_;  // nothing was held out for a test
   show(progress_.end());
   co_await folder_.flush();
 }

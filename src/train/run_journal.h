@@ -28,7 +28,7 @@ struct RunJournalOptions {
 // Sums over the run, for its summary.
 struct RunTotals {
   std::vector<EpochRow> rows;
-  Score train;  // of the last finished epoch, this worker's share
+  Score train;  // of the last evaluated epoch, else of all steps made here; this worker's share
   Score test;   // of the last evaluation
   std::uint64_t samples = 0;
   Step steps;  // made here, without those before a resume

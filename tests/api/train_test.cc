@@ -125,7 +125,7 @@ TEST_F(Api, ADatasetOfOnesOwnIsAskedForBatchesAndALossOfOnesOwnGetsItsShapes) {
   const Trained result = train(t);
   EXPECT_EQ(result.steps, 100U);
   EXPECT_GE(samples->asked, 100);
-  EXPECT_LT(result.train_loss, 0.5);
+  EXPECT_LT(result.train_loss, 0.6);  // the mean of all steps; 0.64 is who predicts nothing
   EXPECT_TRUE(std::isnan(result.test_loss));
 }
 
