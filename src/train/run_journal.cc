@@ -72,6 +72,7 @@ Task<void> RunJournal::step_done(StepReport report) {
 Task<void> RunJournal::evaluated(EvaluationReport report) {
   const Time now = node_.env.now();
   totals_.evaluation += report.took;
+  totals_.end = now;
   totals_.test = report.total;
   totals_.train = epoch_score_;
   const double took = seconds(now - epoch_begin_ - report.took);

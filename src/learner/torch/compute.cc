@@ -6,6 +6,8 @@
 
 #include <atomic>
 
+#include "learner/torch/allocator.h"
+
 namespace shoal {
 namespace {
 
@@ -14,6 +16,7 @@ std::atomic<bool> flush_denormals = true;
 }  // namespace
 
 void set_torch_compute(const TorchCompute& compute) {
+  keep_tensor_memory();
   at::set_num_threads(compute.threads);
   // OpenBLAS has threads of its own, of which libtorch knows nothing.
   using SetThreads = void (*)(int);
