@@ -1,8 +1,9 @@
 // TorchScript files as models.
 #include <torch/csrc/jit/runtime/graph_executor.h>
-#include <torch/csrc/jit/runtime/jit_exception.h>
 #include <torch/csrc/jit/serialization/import.h>
 #include <torch/jit.h>
+
+#include <stdexcept>
 
 #include "base/error.h"
 #include "learner/torch/model.h"
@@ -32,11 +33,12 @@ class ScriptModel final : public TorchModel {
   }
 
  private:
-  // A failure inside a script comes with the script's stack; its last line says what it was.
+  // A failure inside a script is a std::runtime_error with the script's stack; its last line says
+  // what it was.
   torch::jit::IValue run(const at::Tensor& input) {
     try {
       return module_.forward({input});
-    } catch (const torch::jit::JITException& error) {
+    } catch (const std::runtime_error& error) {
       const std::string text = error.what();
       const std::size_t end = text.find_last_not_of('\n');
       const std::size_t begin = text.rfind('\n', end) + 1;
