@@ -80,13 +80,31 @@ TEST_P(LiveEnvWork, RunsWhereThePolicySaysAndInOrder) {
         order.push_back(i);
         where = std::this_thread::get_id();
       };
-      co_await e.work(Work::Reduce, Elements(1), append);
+      co_await e.work(Work::Reduce, Elements(1'000'000), append);
       EXPECT_EQ(order.size(), static_cast<std::size_t>(i) + 1);
     }
   };
   run_task(loop, program(*env));
   for (int i = 0; i < 50; ++i) EXPECT_EQ(order.at(static_cast<std::size_t>(i)), i);
   EXPECT_EQ(where == std::this_thread::get_id(), !GetParam().compute_thread);
+}
+
+TEST_P(LiveEnvWork, SmallPiecesStayOnTheLoopsThreadUnlessTheNodeComputes) {
+  std::thread::id alone, beside;
+  const auto small = [&](std::thread::id& where) -> Task<void> {
+    co_await env->work(Work::Update, Elements(100), [&] { where = std::this_thread::get_id(); });
+  };
+  const auto long_one = [&]() -> Task<void> {
+    co_await env->work(Work::Backward, Elements(1), [] {});
+  };
+  run_task(loop, small(alone));
+  EXPECT_EQ(alone, std::this_thread::get_id());
+  run_task(loop, with_group([&](TaskGroup& group) -> Task<void> {
+             group.spawn(long_one());
+             group.spawn(small(beside));
+             co_return;
+           }));
+  EXPECT_EQ(beside == std::this_thread::get_id(), !GetParam().compute_thread);
 }
 
 TEST_P(LiveEnvWork, ThrowsWhatTheFunctionThrows) {

@@ -11,6 +11,8 @@ namespace {
 
 // "For ever" still has to be a point in time: later than any job ends, and far from overflow.
 constexpr Duration kLongest = std::chrono::hours(24 * 365 * 100);
+// Fewer elements take less time than the way to another thread and back.
+constexpr Elements kSmall{1 << 14};
 
 void finish(WorkOp& op, std::exception_ptr error) {
   if (error) {
@@ -61,20 +63,31 @@ bool LiveEnv::post(const std::function<void()>& f) {
 
 void LiveEnv::start_work(WorkOp& op) {
   ComputeThread* const thread = thread_of(op);
-  if (thread == nullptr) {
+  if (thread == nullptr || is_small(op)) {
     inline_->queue.push_back(&op);
     return schedule_inline();
   }
+  ++inline_->submitted;
   const ComputeThread::Ticket ticket = thread->submit(
       *loop_, [&op] { op.run(); },
-      [&op](std::exception_ptr error) { finish(op, std::move(error)); });
+      [&op, work = inline_](std::exception_ptr error) {
+        --work->submitted;
+        finish(op, std::move(error));
+      });
   op.timer = reinterpret_cast<void*>(ticket);
 }
 
+bool LiveEnv::is_small(const WorkOp& op) const {
+  const bool long_by_nature =
+      op.kind() == Work::Forward || op.kind() == Work::Backward || op.kind() == Work::Io;
+  return !long_by_nature && op.n() <= kSmall && inline_->submitted == 0;
+}
+
 bool LiveEnv::abort_work(WorkOp& op) {
-  ComputeThread* const thread = thread_of(op);
-  if (thread == nullptr) return std::erase(inline_->queue, &op) > 0;
-  return thread->revoke(reinterpret_cast<ComputeThread::Ticket>(op.timer));
+  if (op.timer == nullptr) return std::erase(inline_->queue, &op) > 0;
+  if (!thread_of(op)->revoke(reinterpret_cast<ComputeThread::Ticket>(op.timer))) return false;
+  --inline_->submitted;
+  return true;
 }
 
 void LiveEnv::schedule_inline() {

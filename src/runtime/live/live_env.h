@@ -17,7 +17,9 @@ struct LiveEnvOptions {
   Incarnation incarnation{};
   Seed seed{};
   // Who runs the functions of work(). Null: the loop's thread, one function a turn, so that
-  // messages and timers get their turns between the slices of a long piece of work.
+  // messages and timers get their turns between the slices of a long piece of work. What takes less
+  // time than the way to another thread and back runs on the loop's in any case, when nothing else
+  // of the node is being computed.
   ComputeThread* compute = nullptr;
   ComputeThread* io = nullptr;   // Who runs those of Work::Io. Null: whoever runs the others.
   Recorder* recorder = nullptr;  // may be null; used by the loop's thread only
@@ -42,12 +44,14 @@ class LiveEnv final : public Env {
   // False while the function runs or its end is on the way: neither can be taken back.
   bool abort_work(WorkOp& op) override;
 
-  // Work that waits for the loop's thread, where there is no compute thread. Shared with the
-  // deferred call, which may come after the Env has gone, and finds it empty then.
+  // Work that waits for the loop's thread. Shared with the deferred call, which may come after the
+  // Env has gone, and finds it empty then.
   struct Inline {
     std::deque<WorkOp*> queue;
     bool scheduled = false;
+    std::uint64_t submitted = 0;  // to the compute thread, and not yet seen to have ended
   };
+  bool is_small(const WorkOp& op) const;
   ComputeThread* thread_of(const WorkOp& op) const;
   void schedule_inline();
   void run_inline();
