@@ -161,11 +161,11 @@ Trained TrainBench::ours(const Model& model, int threads, int steps) const {
   const std::string summary = content_of(out / "summary.json");
   result.parameters = field(summary, "parameters");
   result.memory = field(summary, "memory_peak") - field(summary, "memory_before");
-  // "1 thread, ZEN kernels, contiguous"
-  const std::size_t end = summary.find(" kernels");
+  // "1 thread, ZEN OpenBLAS kernels, contiguous"
+  const std::size_t end = summary.find(" OpenBLAS kernels");
   const std::size_t begin = summary.rfind(' ', end - 1) + 1;
   result.blas = summary.substr(begin, end - begin);
-  if (result.blas == "OpenBLAS") result.blas.clear();
+  if (result.blas == "default") result.blas.clear();
   return result;
 }
 
