@@ -120,6 +120,11 @@ Task<bool> SnapshotKeeper::load(Replica& replica) {
   Restored restored = co_await store_.read_latest();
   warnings_ = std::move(restored.warnings);
   if (!warnings_.empty()) node_.env.probe("keeper: a broken checkpoint was passed over");
+  if (!restored.snapshot && !warnings_.empty())
+    throw DataError(fmt::format(
+        "no checkpoint is whole, the last: {}\n"
+        "Hint: bring one back from a copy, or remove the folder `checkpoint` to start anew",
+        warnings_.back()));
   if (!restored.snapshot) co_return false;
   const Snapshot& snapshot = *restored.snapshot;
   const std::vector<std::byte>& text = part_of(snapshot, kProgressPart);

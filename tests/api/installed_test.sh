@@ -10,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 "$work/prefix/bin/shoal" --version
 # Nothing of the tree is looked at from here on: what the example needs is in the prefix.
 cp -r "$example" "$work/example"
-"$cmake" -S "$work/example" -B "$work/build" -D CMAKE_PREFIX_PATH="$work/prefix" -D CMAKE_BUILD_TYPE=Debug \
+"$cmake" -G Ninja -S "$work/example" -B "$work/build" -D CMAKE_PREFIX_PATH="$work/prefix" -D CMAKE_BUILD_TYPE=Debug \
   -D CMAKE_CXX_COMPILER="$compiler" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 "$cmake" --build "$work/build" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 

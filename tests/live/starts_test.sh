@@ -120,13 +120,16 @@ kill "$pid"
 
 scenario=nothing_is_left_behind
 fresh
-before=$(ls /dev/shm; ls "${TMPDIR:-/tmp}" | grep -v -e '^tmp\.' -e '^shoal-test' | sort)
-start "$shoal" launch -n 3 -- "${train[@]}" --folder "$folder" --steps 100000000
+# In folders of its own: other tests make and remove files of theirs meanwhile.
+mkdir "$folder/tmp"
+before=$(ls /dev/shm)
+start env TMPDIR="$folder/tmp" "$shoal" launch -n 3 -- "${train[@]}" --folder "$folder" --steps 100000000
 await 'grep -qs ^step "$folder/rank-2.log"'
 ranks=$(awk '/^pid/ { print $2 }' "$folder"/rank-*.log)
 kill -KILL "$pid"
 wait "$pid" 2>/dev/null
 for p in $ranks; do await "is_dead $p"; done
-expect_equal "$(ls /dev/shm; ls "${TMPDIR:-/tmp}" | grep -v -e '^tmp\.' -e '^shoal-test' | sort)" "$before"
+expect_equal "$(ls "$folder/tmp")" ""
+expect_equal "$(comm -13 <(echo "$before") <(ls /dev/shm))" ""
 
 [ "$failures" -eq 0 ] || exit 1

@@ -147,6 +147,16 @@ class Damaged(TrainTest):
             os.truncate(file, file.stat().st_size // 2)
         self.go_on_after(cut, "optimizer.safetensors")
 
+    def test_when_none_is_whole_nothing_begins_anew_by_itself(self):
+        folder = self.scratch / "all-damaged"
+        shutil.copytree(self.scratch / "begun", folder)
+        for step in (folder / "checkpoint").glob("step-*"):
+            os.truncate(step / "model.safetensors", 100)
+        finished = self.resume(folder, "--steps", "20").finish()
+        self.assertEqual(finished.code, 1, finished)
+        self.assertIn("no checkpoint is whole", finished.err)
+        self.assertIn("Hint:", finished.err)
+
     def test_of_one_without_its_manifest(self):
         self.go_on_after(lambda step: (step / "manifest").unlink(), "manifest")
 
