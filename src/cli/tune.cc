@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -12,7 +11,6 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "cli/probe.h"
 
 namespace shoal {

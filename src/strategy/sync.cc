@@ -93,7 +93,7 @@ class Worker {
   Keeper& keeper_;
   Replica& replica_;
   const SyncOptions& options_;
-  Journal* journal_;             // may be null
+  Journal* journal_;  // may be null
   const std::vector<Segment> segments_;
   StepReport report_;            // of the step at hand
   Step evaluated_;               // before this step the state was last evaluated
@@ -267,8 +267,7 @@ Task<void> Worker::prefetch(const Group& group) {
 bool Worker::evaluation_due() const {
   if (!options_.evaluate || replica_.step == Step(0) || evaluated_ >= replica_.step) return false;
   const LedgerPlace place = replica_.ledger.place();
-  return replica_.step == options_.steps ||
-         place.at % replica_.ledger.samples_per_epoch() == 0;
+  return replica_.step == options_.steps || place.at % replica_.ledger.samples_per_epoch() == 0;
 }
 
 // Each worker takes its part of the samples held out; the scores are added in rank order.

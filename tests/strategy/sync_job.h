@@ -39,8 +39,7 @@ struct SyncJob {
       learner.add_gradients(w, ledger.samples(share), 0, g);
       const double eta = -static_cast<double>(static_cast<float>(sync.eta));
       const auto by = static_cast<float>(eta * (1 / static_cast<double>(share.n)));
-      for (std::size_t i = 0; i < w.size(); ++i)
-        w[i] = std::fma(by, g[i], w[i]);
+      for (std::size_t i = 0; i < w.size(); ++i) w[i] = std::fma(by, g[i], w[i]);
       ledger.settle(share, SampleEnd::Applied);
     }
     return w;
