@@ -83,10 +83,7 @@ class Refused(TrainTest):
         self.refuse(r"missing\.pt", "--model", self.scratch / "missing.pt", *TINY[2:])
 
     def test_a_script_that_does_not_fit_the_data(self):
-        try:
-            import torch
-        except ImportError:
-            self.skipTest("no torch")
+        import torch
         file = self.scratch / "other.pt"
         torch.jit.script(torch.nn.Linear(7, 3)).save(str(file))
         self.refuse(r"does not fit the data \(8 numbers.*", "--model", file, *TINY[2:])

@@ -3,18 +3,14 @@ by files as by flags."""
 import os
 import random
 import sys
-import unittest
 
 import train_support
 from train_support import TrainTest
 
 sys.path.insert(1, os.path.join(os.path.dirname(__file__), "..", "support"))
 
-try:
-    import torch
-    from torch.nn import functional as F
-except ImportError:
-    torch = None
+import torch  # noqa: E402
+from torch.nn import functional as F  # noqa: E402
 
 FEATURES = 6
 BASE = ["--steps", "60", "--batch", "16"]
@@ -62,7 +58,6 @@ def standardized(table, seed):
     return x.float(), test[:, FEATURES].long()
 
 
-@unittest.skipIf(torch is None, "no torch")
 class Scripted(TrainTest):
     def test_it_trains_and_its_checkpoint_is_the_state_of_the_python_module(self):
         import safetensors_reader
