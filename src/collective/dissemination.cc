@@ -32,4 +32,15 @@ Task<void> all_gather(const Group& group, std::span<std::byte> blocks, std::span
     std::memcpy(blocks.data() + (r + P - k) % P * size, room.data() + k * size, size);
 }
 
+Task<void> barrier(const Group& group, std::uint64_t operation) {
+  std::uint64_t round = 0;
+  for (std::uint64_t d = 1; d < group.size(); d *= 2, ++round) {
+    const auto distance = static_cast<std::int64_t>(d);
+    const Tag tag = group.tag(operation, round);
+    co_await all(
+        group.node.endpoint.send(group.peer(distance), tag, ConstBuf{}),
+        group.node.endpoint.recv(Match{.from = group.peer(-distance), .tag = tag}, MutBuf{}));
+  }
+}
+
 }  // namespace shoal

@@ -22,4 +22,7 @@ namespace shoal {
 Task<void> all_gather(const Group& group, std::span<std::byte> blocks, std::span<std::byte> room,
                       std::uint64_t operation);
 
+// Ends nowhere before it has begun everywhere: the same rounds, of empty messages.
+Task<void> barrier(const Group& group, std::uint64_t operation);
+
 }  // namespace shoal

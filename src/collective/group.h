@@ -2,6 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <set>
+#include <span>
+#include <utility>
 
 #include "base/check.h"
 #include "base/types.h"
@@ -23,7 +27,26 @@ struct Group {
     rank = *r;
   }
 
+  // Some of the members, this node among them, by ascending rank, with ranks of their own. What
+  // they say to each other has the same tags: an operation of the whole group and one of a part of
+  // it must not use the same ones between the same two members.
+  Group among(std::span<const Rank> ranks) const {
+    auto part = std::make_shared<View>();
+    part->generation = view->generation;
+    for (const Rank r : ranks) part->members.push_back(view->members[r.value()]);
+    return {node, id, std::move(part)};
+  }
+
   std::uint64_t size() const { return view->size(); }
+  NodeId at(std::uint64_t r) const { return view->at(Rank(static_cast<std::uint32_t>(r))); }
+  std::uint64_t hosts() const {
+    std::set<HostId> seen;
+    for (const Member& member : view->members) seen.insert(member.host);
+    return seen.size();
+  }
+  bool on_this_host(NodeId member) const {
+    return view->find(member)->host == view->members[rank.value()].host;
+  }
   // The member `distance` places after this one, around the ring; distance may be negative.
   NodeId peer(std::int64_t distance) const {
     const auto n = static_cast<std::int64_t>(size());

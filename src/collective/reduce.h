@@ -1,15 +1,29 @@
-// The one loop of reductions.
+// The loops of reductions. Sums are added in the order given, whatever the machine.
 #pragma once
 
 #include <span>
+#include <vector>
+
+#include "runtime/env.h"
+#include "runtime/range.h"
+#include "runtime/task.h"
 
 namespace shoal {
 
 // a += b. REQUIRES: a.size() == b.size(); they do not overlap.
-inline void add(std::span<float> a, std::span<const float> b) {
-  float* __restrict to = a.data();
-  const float* __restrict from = b.data();
-  for (std::size_t i = 0; i < a.size(); ++i) to[i] += from[i];
-}
+void add(std::span<float> a, std::span<const float> b);
+
+// How the result of a large sum is written: through the caches, or around them where it is too
+// large to be found there again, and memory that is only written need not be read first.
+enum class Store : std::uint8_t { Cached, Streamed };
+
+// out = ((terms[0] + terms[1]) + terms[2]) + ..; out may be one of the terms if it is not streamed.
+// REQUIRES: every term has out.size() elements.
+void sum(std::span<float> out, std::span<const float* const> terms, Store store);
+
+// The same as work, in slices, so that messages get their turn between two where the thread of the
+// node does the work. `terms` begin where `out` does; the vector may be empty for a phantom, which
+// costs the time of `count` terms.
+Task<void> sum_up(Env& env, Range out, std::uint64_t count, std::vector<const float*> terms);
 
 }  // namespace shoal

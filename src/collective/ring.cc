@@ -1,10 +1,30 @@
 #include "collective/ring.h"
 
-#include "collective/reduce.h"
+#include "collective/steps.h"
+#include "runtime/task_group.h"
 
 namespace shoal {
 
-Task<void> ring_all_reduce(const Group& group, Range data, Range scratch, std::uint64_t operation) {
+Task<void> ring_reduce_scatter(const Group& group, Range data, Range scratch,
+                               std::uint64_t operation) {
+  const std::uint64_t P = group.size();
+  const std::uint64_t r = group.rank.value();
+  if (P == 1) co_return;
+  const NodeId next = group.peer(+1);
+  const NodeId previous = group.peer(-1);
+  const auto chunk = [&](std::uint64_t i) { return part_of(data, i % P, P); };
+  // Each chunk goes once around, and every member adds its own to it.
+  co_await with_group([&](TaskGroup& tasks) -> Task<> {
+    for (std::uint64_t s = 0; s + 1 < P; ++s) {
+      const Tag tag = group.tag(operation, s);
+      tasks.spawn(as_task(give(group, next, tag, chunk(r + P - s - 1))));
+      const Range mine = chunk(r + 2 * P - s - 2);
+      co_await add_given(group, previous, tag, mine, scratch.slice(Elements(0), mine.n));
+    }
+  });
+}
+
+Task<void> ring_all_gather(const Group& group, Range data, std::uint64_t operation) {
   const std::uint64_t P = group.size();
   const std::uint64_t r = group.rank.value();
   if (P == 1) co_return;
@@ -12,28 +32,20 @@ Task<void> ring_all_reduce(const Group& group, Range data, Range scratch, std::u
   const NodeId next = group.peer(+1);
   const NodeId previous = group.peer(-1);
   const auto chunk = [&](std::uint64_t i) { return part_of(data, i % P, P); };
-
-  // Reduce-scatter: each chunk goes once around, and every member adds its own to it.
+  // The finished chunks go around once more.
   for (std::uint64_t s = 0; s + 1 < P; ++s) {
     const Range out = chunk(r + P - s);
-    const Range mine = chunk(r + 2 * P - s - 1);
-    const Range received = scratch.slice(Elements(0), mine.n);
-    const Tag tag = group.tag(operation, s);
-    const auto done =
-        co_await all(endpoint.send(next, tag, out.bytes()),
-                     endpoint.recv(Match{.from = previous, .tag = tag}, received.bytes()));
-    require_size(std::get<1>(done), received.bytes().size);
-    co_await group.node.env.work(Work::Reduce, mine.n, [&] { add(mine.data(), received.data()); });
-  }
-  // All-gather: the finished chunks go around once more.
-  for (std::uint64_t s = 0; s + 1 < P; ++s) {
-    const Range out = chunk(r + P - s + 1);
-    const Range in = chunk(r + P - s);
+    const Range in = chunk(r + P - s - 1);
     const Tag tag = group.tag(operation, P + s);
     const auto done = co_await all(endpoint.send(next, tag, out.bytes()),
                                    endpoint.recv(Match{.from = previous, .tag = tag}, in.bytes()));
     require_size(std::get<1>(done), in.bytes().size);
   }
+}
+
+Task<void> ring_all_reduce(const Group& group, Range data, Range scratch, std::uint64_t operation) {
+  co_await ring_reduce_scatter(group, data, scratch, operation);
+  co_await ring_all_gather(group, data, operation);
 }
 
 }  // namespace shoal

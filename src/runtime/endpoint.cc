@@ -13,6 +13,10 @@ void require_size(const Received& received, Bytes expected) {
                   received.from, received.size, expected));
 }
 
+void require_size(const Reading& reading, Bytes expected) {
+  require_size(Received{reading.from(), reading.id(), reading.size()}, expected);
+}
+
 std::shared_ptr<std::byte> Endpoint::allocate(Bytes size) { return allocate_zeroed(size.value()); }
 
 }  // namespace shoal

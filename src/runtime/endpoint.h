@@ -131,6 +131,8 @@ class Reading {
   std::shared_ptr<const void> hold_;
 };
 
+void require_size(const Reading& reading, Bytes expected);
+
 class [[nodiscard]] ReadOp final : public RecvOp {
  public:
   using Result = Reading;

@@ -1,0 +1,24 @@
+// All-to-all: member i has a part for every member j, and j gets part j of all of them.
+// Direct, as in Bruck et al., IEEE TPDS 8(11), 1997, doi:10.1109/71.642949, for long messages.
+//
+//   for k = 0 .. P-1, at once:   send part r+k of `out` to r+k;  receive part r-k of `in` from r-k
+//
+// Symbols: P members, r own rank, N elements in P equal parts.
+// Cost: P-1 messages of N/P elements each way; (P-1)/P T, or L + (P-1)/P mG.
+// Failure: PeerLost from whoever is lost, at every other member. `in` is then undefined, and both
+// are busy until the generation is retired.
+#pragma once
+
+#include <cstdint>
+
+#include "collective/group.h"
+#include "runtime/range.h"
+#include "runtime/task.h"
+
+namespace shoal {
+
+// REQUIRES: `out` and `in` have the same size on all members, a multiple of P, and do not overlap;
+// they live until the generation is retired.
+Task<void> all_to_all(const Group& group, Range out, Range in, std::uint64_t operation);
+
+}  // namespace shoal

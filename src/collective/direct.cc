@@ -1,0 +1,88 @@
+#include "collective/direct.h"
+
+#include <optional>
+#include <vector>
+
+#include "collective/reduce.h"
+#include "collective/steps.h"
+#include "runtime/task_group.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::uint64_t kReduce = 0;
+constexpr std::uint64_t kGather = 1;
+
+Task<void> read_term(const Group& group, NodeId from, Tag tag, Bytes size,
+                     std::optional<Reading>& term) {
+  const Match match{.from = from, .tag = tag};
+  Reading reading = co_await group.node.endpoint.read(match);
+  require_size(reading, size);
+  term = std::move(reading);
+}
+
+// own = the sum of everyone's `mine`, in rank order. Everyone else's is let go of at the end.
+Task<void> sum_parts(const Group& group, Range mine, Range own, Tag tag) {
+  const std::uint64_t P = group.size();
+  const std::uint64_t r = group.rank.value();
+  std::vector<std::optional<Reading>> readings(P);
+  co_await with_group([&](TaskGroup& tasks) -> Task<> {
+    for (std::uint64_t k = 1; k < P; ++k) {
+      const std::uint64_t from = (r + P - k) % P;
+      tasks.spawn(read_term(group, group.at(from), tag, mine.bytes().size, readings[from]));
+    }
+    co_return;
+  });
+  std::vector<const float*> terms;
+  for (const std::optional<Reading>& reading : readings)
+    terms.push_back(reading ? floats(reading->data()).data() : mine.data().data());
+  co_await sum_up(group.node.env, own, P, std::move(terms));
+}
+
+}  // namespace
+
+Task<void> direct_reduce_scatter(const Group& group, Range data, Range own,
+                                 std::uint64_t operation) {
+  const std::uint64_t P = group.size();
+  const std::uint64_t r = group.rank.value();
+  const Range mine = part_of(data, r, P);
+  SHOAL_CHECK_EQ(own.n, mine.n);
+  const Tag tag = group.tag(operation, kReduce);
+  // To the next first, and so on around: nobody is given two parts at once while another waits.
+  co_await with_group([&](TaskGroup& tasks) -> Task<> {
+    for (std::uint64_t k = 1; k < P; ++k) {
+      const std::uint64_t to = (r + k) % P;
+      tasks.spawn(as_task(give(group, group.at(to), tag, part_of(data, to, P))));
+    }
+    co_await sum_parts(group, mine, own, tag);
+  });
+}
+
+Task<void> direct_reduce_scatter(const Group& group, Range data, std::uint64_t operation) {
+  if (group.size() == 1) co_return;
+  const Range own = part_of(data, group.rank.value(), group.size());
+  co_await direct_reduce_scatter(group, data, own, operation);
+}
+
+Task<void> direct_all_gather(const Group& group, Range data, std::uint64_t operation) {
+  const std::uint64_t P = group.size();
+  const std::uint64_t r = group.rank.value();
+  if (P == 1) co_return;
+  const Range own = part_of(data, r, P);
+  const Tag tag = group.tag(operation, kGather);
+  co_await with_group([&](TaskGroup& tasks) -> Task<> {
+    for (std::uint64_t k = 1; k < P; ++k) {
+      const std::uint64_t from = (r + P - k) % P;
+      tasks.spawn(receive(group, group.at(from), tag, part_of(data, from, P).bytes()));
+      tasks.spawn(as_task(group.node.endpoint.send(group.at((r + k) % P), tag, own.bytes())));
+    }
+    co_return;
+  });
+}
+
+Task<void> direct_all_reduce(const Group& group, Range data, std::uint64_t operation) {
+  co_await direct_reduce_scatter(group, data, operation);
+  co_await direct_all_gather(group, data, operation);
+}
+
+}  // namespace shoal

@@ -1,0 +1,57 @@
+// Double binary tree: two trees, each for half of the data, pipelined in chunks. Full bandwidth in
+// a logarithmic number of rounds. Sanders, Speck, Traeff, "Two-tree algorithms for full bandwidth
+// broadcast, reduction and scan", Parallel Computing 35(12), 2009, doi:10.1016/j.parco.2009.09.001;
+// the trees are those of NCCL (graph/trees.cc).
+//
+//   tree 0 of 14                                    the tree of half 1 is its mirror image (P even)
+//                                                   or the same, one rank further (P odd):
+//    0---------------8                              members that have children in one tree have
+//    none
+//             ______/ \______                       in the other, but for at most one
+//            4               12
+//          /   \            /  \                    for both halves and every chunk of them, at
+//          once:
+//        2       6       10     \                     add the chunk of each child to mine
+//       / \     / \     /  \     \                    give it to the parent, receive the sum from
+//       it
+//      1   3   5   7   9   11    13                   send the sum to each child
+//
+// Symbols: P members, N elements, C chunks of each half, h = ceil(log2 P) rounds from leaf to root.
+// Cost: a member sends and receives N elements on the way up and N on the way down, in chunks of
+// N/2C, two for each step of the pipeline (one from each child), and a chunk goes through h steps
+// each way: at most (2 + (4h - 2)/C) T + R + 2hL, where the R of all but the last chunks hides
+// behind the T; it tends to 2T. Alone (C = 1, no pipeline) it is a tree of half the data: 2h T.
+// The roots alone add the last sums, and all copy their results: the same bits everywhere.
+// Failure: PeerLost at the parents and children of whoever is lost; others see a view change.
+// `data` is then undefined on all members, and busy until the generation is retired.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "collective/group.h"
+#include "runtime/range.h"
+#include "runtime/task.h"
+
+namespace shoal {
+
+// A member's place in a tree over ranks 0 .. P-1.
+struct TreePlace {
+  std::optional<std::uint64_t> parent;  // nobody: the root
+  std::vector<std::uint64_t> children;
+};
+// REQUIRES: r < P.
+TreePlace place_in_tree(std::uint64_t r, std::uint64_t P);
+// In the tree of half 0 or 1.
+TreePlace place_in_double_tree(std::uint64_t half, std::uint64_t r, std::uint64_t P);
+
+// The chunks of each half of n elements.
+std::uint64_t double_tree_chunks(Elements n);
+
+// On return `data` holds the sum over all members. `scratch` has the size of data; both live until
+// the generation is retired. REQUIRES: the same `operation` and data.n on all members.
+Task<void> double_tree_all_reduce(const Group& group, Range data, Range scratch,
+                                  std::uint64_t operation);
+
+}  // namespace shoal

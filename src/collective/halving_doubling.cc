@@ -1,0 +1,69 @@
+#include "collective/halving_doubling.h"
+
+#include "collective/fold.h"
+#include "collective/steps.h"
+#include "runtime/task_group.h"
+
+namespace shoal {
+namespace {
+
+// Rounds of the two halves; there are fewer than 64 in each.
+constexpr std::uint64_t kHalving = 2;
+constexpr std::uint64_t kDoubling = 66;
+
+// Blocks first .. first + count - 1 of P.
+Range run_of(Range data, std::uint64_t first, std::uint64_t count, std::uint64_t P) {
+  const Range begin = part_of(data, first, P);
+  const Range end = part_of(data, first + count - 1, P);
+  return {data.arena, begin.at, end.at + end.n - begin.at};
+}
+
+Task<void> halve(const Group& group, Range data, Range scratch, std::uint64_t operation) {
+  const std::uint64_t P = group.size();
+  const std::uint64_t r = group.rank.value();
+  co_await with_group([&](TaskGroup& tasks) -> Task<> {
+    std::uint64_t round = kHalving;
+    for (std::uint64_t d = P / 2; d > 0; d /= 2, ++round) {
+      const NodeId partner = group.at(r ^ d);
+      const Tag tag = group.tag(operation, round);
+      // d blocks of the run that holds block r are kept, those beside them are given away.
+      const std::uint64_t kept = r / d * d;
+      const Range mine = run_of(data, kept, d, P);
+      tasks.spawn(as_task(give(group, partner, tag, run_of(data, kept ^ d, d, P))));
+      co_await add_given(group, partner, tag, mine, scratch.slice(Elements(0), mine.n));
+    }
+  });
+}
+
+Task<void> double_back(const Group& group, Range data, std::uint64_t operation) {
+  const std::uint64_t P = group.size();
+  const std::uint64_t r = group.rank.value();
+  Endpoint& endpoint = group.node.endpoint;
+  std::uint64_t round = kDoubling;
+  for (std::uint64_t d = 1; d < P; d *= 2, ++round) {
+    const NodeId partner = group.at(r ^ d);
+    const Tag tag = group.tag(operation, round);
+    const std::uint64_t held = r / d * d;
+    const Range mine = run_of(data, held, d, P);
+    const Range theirs = run_of(data, held ^ d, d, P);
+    const auto done =
+        co_await all(endpoint.send(partner, tag, mine.bytes()),
+                     endpoint.recv(Match{.from = partner, .tag = tag}, theirs.bytes()));
+    require_size(std::get<1>(done), theirs.bytes().size);
+  }
+}
+
+Task<void> halve_and_double(const Group& group, Range data, Range scratch,
+                            std::uint64_t operation) {
+  co_await halve(group, data, scratch, operation);
+  co_await double_back(group, data, operation);
+}
+
+}  // namespace
+
+Task<void> halving_doubling_all_reduce(const Group& group, Range data, Range scratch,
+                                       std::uint64_t operation) {
+  co_await folded(group, halve_and_double, data, scratch, operation);
+}
+
+}  // namespace shoal

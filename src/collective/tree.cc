@@ -1,0 +1,56 @@
+#include "collective/tree.h"
+
+#include <bit>
+
+#include "collective/steps.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::uint64_t kUp = 0;
+constexpr std::uint64_t kDown = 1;
+
+// Ranks as counted from the root.
+struct Turned {
+  const Group& group;
+  std::uint64_t root;
+  std::uint64_t own() const { return (group.rank.value() + group.size() - root) % group.size(); }
+  NodeId at(std::uint64_t v) const { return group.at((v + root) % group.size()); }
+};
+
+}  // namespace
+
+Task<void> tree_reduce(const Group& group, Rank root, Range data, Range scratch,
+                       std::uint64_t operation) {
+  const Turned turned{group, root.value()};
+  const std::uint64_t v = turned.own();
+  const Tag tag = group.tag(operation, kUp);
+  for (std::uint64_t d = 1; d < group.size(); d *= 2) {
+    if ((v & d) != 0) {
+      co_await give(group, turned.at(v - d), tag, data);
+      co_return;
+    }
+    if (v + d < group.size()) co_await add_given(group, turned.at(v + d), tag, data, scratch);
+  }
+}
+
+Task<void> tree_broadcast(const Group& group, Rank root, Range data, std::uint64_t operation) {
+  const Turned turned{group, root.value()};
+  const std::uint64_t v = turned.own();
+  const Tag tag = group.tag(operation, kDown);
+  for (std::uint64_t d = std::bit_ceil(group.size()) / 2; d > 0; d /= 2) {
+    const std::uint64_t below = v & (2 * d - 1);
+    if (below == d) {
+      co_await receive(group, turned.at(v - d), tag, data.bytes());
+    } else if (below == 0 && v + d < group.size()) {
+      co_await group.node.endpoint.send(turned.at(v + d), tag, data.bytes());
+    }
+  }
+}
+
+Task<void> tree_all_reduce(const Group& group, Range data, Range scratch, std::uint64_t operation) {
+  co_await tree_reduce(group, Rank(0), data, scratch, operation);
+  co_await tree_broadcast(group, Rank(0), data, operation);
+}
+
+}  // namespace shoal
