@@ -98,7 +98,7 @@ BenchRow thousand_nodes(std::uint32_t nodes, std::uint64_t steps) {
       {"convolutions", Elements(2'500'000), Elements(1000), Elements(2000)},
       {"fully connected", Elements(58'500'000), Elements(200), Elements(400)}};
   class NoKeeper final : public Keeper {
-    Task<void> save(const Replica&) override { co_return; }
+    Task<void> save(Replica&) override { co_return; }
     Task<bool> load(Replica&) override { co_return false; }
   };
   Cluster cluster = Cluster::uniform(nodes, {.latency = 20us, .bytes_per_s = 1.25e9});

@@ -52,7 +52,7 @@ Task<void> worker(Node& node, Results& results) {
   options.eta = 0.5;
   co_await sync_worker(node, learner, keeper, replica, options);
 
-  const std::span<const float> w = replica.w.all().data();
+  const std::span<const float> w = replica.w().data();
   const std::lock_guard lock(results.mutex);
   results.parameters[node.id].assign(w.begin(), w.end());
   if (node.id == NodeId(0)) fmt::print("  loss at the end {:.5f}\n", learner.loss(w));

@@ -29,8 +29,8 @@ enum class EventKind : std::uint8_t {
   FencedOut,
   // The synchronous step: a = step; generation = that of the view it was reduced in.
   ShareAdded,   // b = first position, counted over all epochs, c = positions: in the own gradient
-  StepReduced,  // b = hash of the reduced gradient
-  StepApplied,  // b = hash of the parameters after it, c = position of the ledger after it
+  StepApplied,  // b = hash of the state after it, c = position of the ledger after it,
+                // or kNoPosition where samples do not count in order
   StateAgreed,  // at the start of a view: a = step, b = hash of the parameters, c = lineage
   CheckpointBegun,  // b = hash of the parameters
   CheckpointDone,   // b = hash of the parameters: promised to survive any crash
@@ -47,6 +47,8 @@ enum class EventKind : std::uint8_t {
 };
 std::string_view to_string(EventKind kind);
 inline constexpr std::size_t kEventKinds = static_cast<std::size_t>(EventKind::FileDataLost) + 1;
+
+inline constexpr std::uint64_t kNoPosition = ~std::uint64_t{0};
 
 enum class DropReason : std::uint8_t { None, OldIncarnation, Retired, ReceiverGone, Cancelled };
 

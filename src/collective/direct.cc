@@ -1,5 +1,6 @@
 #include "collective/direct.h"
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -21,47 +22,65 @@ Task<void> read_term(const Group& group, NodeId from, Tag tag, Bytes size,
   term = std::move(reading);
 }
 
-// own = the sum of everyone's `mine`, in rank order. Everyone else's is let go of at the end.
-Task<void> sum_parts(const Group& group, Range mine, Range own, Tag tag) {
-  const std::uint64_t P = group.size();
-  const std::uint64_t r = group.rank.value();
-  std::vector<std::optional<Reading>> readings(P);
+// own = the sum of the terms' `mine`, in their order. Everyone else's is let go of at the end.
+Task<void> sum_parts(const Group& group, Range mine, Range own, std::span<const Rank> terms,
+                     Tag tag) {
+  std::vector<std::optional<Reading>> readings(terms.size());
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
-    for (std::uint64_t k = 1; k < P; ++k) {
-      const std::uint64_t from = (r + P - k) % P;
-      tasks.spawn(read_term(group, group.at(from), tag, mine.bytes().size, readings[from]));
-    }
+    for (std::size_t i = 0; i < terms.size(); ++i)
+      if (terms[i] != group.rank)
+        tasks.spawn(
+            read_term(group, group.view->at(terms[i]), tag, mine.bytes().size, readings[i]));
     co_return;
   });
-  std::vector<const float*> terms;
+  std::vector<const float*> from;
   for (const std::optional<Reading>& reading : readings)
-    terms.push_back(reading ? floats(reading->data()).data() : mine.data().data());
-  co_await sum_up(group.node.env, own, P, std::move(terms));
+    from.push_back(reading ? floats(reading->data()).data() : mine.data().data());
+  co_await sum_up(group.node.env, own, terms.size(), std::move(from));
+}
+
+Task<void> reduce_scatter(const Group& group, Range data, Range own, std::span<const Rank> terms,
+                          std::uint64_t operation) {
+  const std::uint64_t P = group.size();
+  const std::uint64_t r = group.rank.value();
+  const Range mine = part_of(data, r, P);
+  SHOAL_CHECK_EQ(own.n, mine.n);
+  const Tag tag = group.tag(operation, kReduce);
+  const bool counts = std::ranges::find(terms, group.rank) != terms.end();
+  // To the next first, and so on around: nobody is given two parts at once while another waits.
+  co_await with_group([&](TaskGroup& tasks) -> Task<> {
+    for (std::uint64_t k = 1; counts && k < P; ++k) {
+      const std::uint64_t to = (r + k) % P;
+      tasks.spawn(as_task(give(group, group.at(to), tag, part_of(data, to, P))));
+    }
+    co_await sum_parts(group, mine, own, terms, tag);
+  });
+}
+
+std::vector<Rank> all_ranks(const Group& group) {
+  std::vector<Rank> ranks;
+  for (std::uint32_t r = 0; r < group.size(); ++r) ranks.emplace_back(r);
+  return ranks;
 }
 
 }  // namespace
 
 Task<void> direct_reduce_scatter(const Group& group, Range data, Range own,
                                  std::uint64_t operation) {
-  const std::uint64_t P = group.size();
-  const std::uint64_t r = group.rank.value();
-  const Range mine = part_of(data, r, P);
-  SHOAL_CHECK_EQ(own.n, mine.n);
-  const Tag tag = group.tag(operation, kReduce);
-  // To the next first, and so on around: nobody is given two parts at once while another waits.
-  co_await with_group([&](TaskGroup& tasks) -> Task<> {
-    for (std::uint64_t k = 1; k < P; ++k) {
-      const std::uint64_t to = (r + k) % P;
-      tasks.spawn(as_task(give(group, group.at(to), tag, part_of(data, to, P))));
-    }
-    co_await sum_parts(group, mine, own, tag);
-  });
+  const std::vector<Rank> terms = all_ranks(group);
+  co_await reduce_scatter(group, data, own, terms, operation);
+}
+
+Task<void> direct_reduce_scatter(const Group& group, Range data, std::span<const Rank> terms,
+                                 std::uint64_t operation) {
+  if (group.size() == 1) co_return;
+  const Range own = part_of(data, group.rank.value(), group.size());
+  co_await reduce_scatter(group, data, own, terms, operation);
 }
 
 Task<void> direct_reduce_scatter(const Group& group, Range data, std::uint64_t operation) {
-  if (group.size() == 1) co_return;
-  const Range own = part_of(data, group.rank.value(), group.size());
-  co_await direct_reduce_scatter(group, data, own, operation);
+  const std::vector<Rank> terms = all_ranks(group);
+  co_await direct_reduce_scatter(group, data, terms, operation);
 }
 
 Task<void> direct_all_gather(const Group& group, Range data, std::uint64_t operation) {

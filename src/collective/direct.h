@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "collective/group.h"
 #include "runtime/range.h"
@@ -27,6 +28,10 @@ namespace shoal {
 // REQUIRES: the same `operation` and the same data.n on all members; data lives until the
 // generation is retired.
 Task<void> direct_reduce_scatter(const Group& group, Range data, std::uint64_t operation);
+
+// The same with the terms of some members alone, added in the order given. The same order on all.
+Task<void> direct_reduce_scatter(const Group& group, Range data, std::span<const Rank> terms,
+                                 std::uint64_t operation);
 
 // The same out of place: `data` stays as it is, and the sum of the caller's part goes to `own`.
 Task<void> direct_reduce_scatter(const Group& group, Range data, Range own,

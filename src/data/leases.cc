@@ -68,12 +68,24 @@ void Leases::revoke_all() {
   merge();
 }
 
-void Leases::end_first(std::uint64_t n, SampleEnd end) {
-  if (n == 0) return;
-  Span& span = carve(0, n);
+void Leases::end(const Piece& piece, SampleEnd end) {
+  SHOAL_CHECK_LE(piece.at + piece.n, n_);
+  if (piece.n == 0) return;
+  Span& span = carve(piece.at, piece.n);
   SHOAL_CHECK(span.state == Span::State::Free);
   span.state = Span::State::Ended;
   span.end = end;
+  merge();
+}
+
+void Leases::end_free(SampleEnd end) {
+  for (Span& s : spans_) {
+    SHOAL_CHECK(s.state != Span::State::Leased, "a lease is out");
+    if (s.state != Span::State::Free) continue;
+    s.state = Span::State::Ended;
+    s.end = end;
+  }
+  merge();
 }
 
 Leases::Span& Leases::carve(std::uint64_t at, std::uint64_t n) {

@@ -42,7 +42,8 @@ class Leases {
   std::uint64_t settle_all(SampleEnd end);  // returns how many were leased
   void revoke(NodeId worker, Incarnation life);
   void revoke_all();
-  void end_first(std::uint64_t n, SampleEnd end);  // REQUIRES: they are free
+  void end(const Piece& piece, SampleEnd end);  // REQUIRES: it is free
+  void end_free(SampleEnd end);                 // all that is; REQUIRES: none is leased
 
  private:
   // Makes [at, at + n) a span of its own and returns it. REQUIRES: inside one span.

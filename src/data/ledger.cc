@@ -53,6 +53,7 @@ void Ledger::settle(const Share& share, SampleEnd end) {
 }
 
 std::uint64_t Ledger::settle_leases(SampleEnd end) { return leases_.settle_all(end); }
+void Ledger::drop_rest() { leases_.end_free(SampleEnd::Dropped); }
 void Ledger::revoke(NodeId worker, Incarnation life) { leases_.revoke(worker, life); }
 void Ledger::revoke_all() { leases_.revoke_all(); }
 
@@ -82,24 +83,25 @@ LedgerTally Ledger::tally() const {
   return tally;
 }
 
+std::uint64_t LedgerPlace::done() const {
+  std::uint64_t n = 0;
+  for (const Ended& e : ended) n += e.n;
+  return n;
+}
+
 LedgerPlace Ledger::place() const {
-  LedgerPlace place{epoch_, 0};
+  LedgerPlace place{epoch_, past_};
   for (const Leases::Span& s : leases_.spans()) {
     SHOAL_CHECK(s.state != Leases::Span::State::Leased, "a lease is out");
-    if (s.state != Leases::Span::State::Ended) continue;
-    SHOAL_CHECK_EQ(s.at, place.at, "the ledger has ended samples out of order");
-    SHOAL_CHECK(s.end == SampleEnd::Applied);
-    place.at = s.at + s.n;
+    if (s.state == Leases::Span::State::Ended) place.ended.push_back({s.at, s.n, s.end});
   }
   return place;
 }
 
 void Ledger::restore(const LedgerPlace& place) {
-  SHOAL_CHECK_LE(place.at, leases_.size());
-  past_ = {};
-  past_[static_cast<std::size_t>(SampleEnd::Applied)] = place.epoch * leases_.size();
+  past_ = place.past;
   begin_epoch(place.epoch);
-  leases_.end_first(place.at, SampleEnd::Applied);
+  for (const LedgerPlace::Ended& e : place.ended) leases_.end({e.at, e.n}, e.end);
 }
 
 FullPass Ledger::full_pass() const { return {own_, leases_.size(), epoch_}; }

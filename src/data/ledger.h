@@ -36,10 +36,17 @@ struct LedgerTally {
 
 // Where a ledger with no lease out stands: what a checkpoint or a newcomer needs.
 struct LedgerPlace {
+  struct Ended {
+    std::uint64_t at = 0, n = 0;
+    SampleEnd end{};
+    auto operator<=>(const Ended&) const = default;
+  };
   std::uint64_t epoch = 0;
-  std::uint64_t at = 0;  // everything before is applied
+  std::array<std::uint64_t, kSampleEnds> past{};  // of the epochs before, how many ended how
+  std::vector<Ended> ended{};                     // of this one, ascending
 
   auto operator<=>(const LedgerPlace&) const = default;
+  std::uint64_t done() const;  // samples of this epoch that have ended
 };
 
 class FullPass;
@@ -60,6 +67,8 @@ class Ledger {
   void settle(const Share& share, SampleEnd end);
   // Everything that is leased ends; returns how many samples that are.
   std::uint64_t settle_leases(SampleEnd end);
+  // What is left of the epoch ends as dropped. REQUIRES: no lease is out.
+  void drop_rest();
   // Everything leased to that life of a worker, or to anyone, may be dealt again.
   void revoke(NodeId worker, Incarnation life);
   void revoke_all();
@@ -77,7 +86,7 @@ class Ledger {
   FullPass full_pass() const;
 
   LedgerTally tally() const;
-  LedgerPlace place() const;  // REQUIRES: no lease is out, and what has ended was applied, in order
+  LedgerPlace place() const;  // REQUIRES: no lease is out
   void restore(const LedgerPlace& place);
 
  private:

@@ -52,7 +52,6 @@ void QuadraticLearner::add_gradients(std::span<const float> w, std::span<const S
 
 Task<void> QuadraticLearner::gradient(Env& env, Range w, GradientTarget target, Portion portion,
                                       Channel<Ready>& ready, Score& score) {
-  SHOAL_CHECK(target.sink == nullptr, "the quadratic learner writes into the arena only");
   const Range g = target.g;
   const std::vector<SampleId>& samples = portion.samples;
   const Elements touched = g.n * samples.size();
@@ -64,9 +63,11 @@ Task<void> QuadraticLearner::gradient(Env& env, Range w, GradientTarget target, 
     // Backward reaches the last layer first.
     const Range bucket = part_of(g, options_.buckets - 1 - b, options_.buckets);
     co_await env.work(Work::Backward, bucket.n * samples.size(), [&] {
-      const std::span<float> out = bucket.data();
+      std::vector<float> apart(target.sink == nullptr ? 0 : bucket.n.value());
+      const std::span<float> out = target.sink == nullptr ? bucket.data() : std::span(apart);
       std::ranges::fill(out, 0.0F);
       add_gradients(w.data(), samples, (bucket.at - g.at).value(), out);
+      if (target.sink != nullptr) target.sink->take(bucket.at - g.at, out);
     });
     ready.push(Ready{b, bucket.at - g.at, bucket.n});
   }

@@ -2,52 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
+#include <cstring>
 
 #include "optim/loops.h"
-#include "runtime/task_group.h"
+#include "runtime/slices.h"
 
 namespace shoal {
 
 namespace {
-
-// 256 KiB of each array: a slice takes a tenth of a millisecond, so that messages and heartbeats
-// get their turn between two where the loop's own thread does the work.
-constexpr std::size_t kSliceElements = 65536;
-constexpr std::size_t kSlicesUnderWay = 64;
-
-using SliceWork = std::function<void(std::size_t from, std::size_t to)>;
-
-enum class Order : std::uint8_t { Forward, Backward };
-
-Task<void> some_slices(Env& env, std::size_t n, Order order, std::size_t first, std::size_t stride,
-                       const SliceWork& work) {
-  const std::size_t slices = (n + kSliceElements - 1) / kSliceElements;
-  for (std::size_t i = first; i < slices; i += stride) {
-    const std::size_t at = (order == Order::Forward ? i : slices - 1 - i) * kSliceElements;
-    const std::size_t end = std::min(n, at + kSliceElements);
-    const auto slice = [&] { work(at, end); };
-    co_await env.work(Work::Update, Elements(end - at), slice);
-  }
-}
-
-// Many slices are under way at once, so that a compute thread has its next ones even while the loop
-// cannot hand them out. An Env runs what it is given one after the other and in order, so that
-// slices never overlap, and sums come out the same.
-Task<void> in_slices(Env& env, const Range& w, Order order, const SliceWork& work) {
-  const std::size_t n = w.n.value();
-  if (w.data().empty()) {
-    co_await env.work(Work::Update, w.n, [] {});  // a phantom only takes its time
-  } else if (n <= kSliceElements) {
-    co_await some_slices(env, n, order, 0, 1, work);
-  } else {
-    const Context context = co_await current();
-    TaskGroup group(context);
-    for (std::size_t first = 0; first < kSlicesUnderWay; ++first)
-      group.spawn(some_slices(env, n, order, first, kSlicesUnderWay, work));
-    co_await group.join();
-  }
-}
 
 bool adapts(const Rule& rule) { return rule.kind == RuleKind::Lars || rule.kind == RuleKind::Lamb; }
 
@@ -59,9 +21,18 @@ std::size_t size_of_sums(const Rule& rule, const Shard& shard) {
   return 1 + (adapts(rule) ? 2 * tensors(shard) : 0);
 }
 
+Elements stride_of(const Shard& shard) {
+  return shard.stride == Elements(0) ? shard.w.n : shard.stride;
+}
+
 void check(const Rule& rule, const UpdateStep& step, const Shard& shard) {
   SHOAL_CHECK_EQ(shard.w.n, shard.g.n);
-  SHOAL_CHECK_EQ(shard.slots.n, shard.w.n * slots(rule));
+  const unsigned k = slots(rule);
+  if (k > 0) SHOAL_CHECK_EQ(shard.slots.n, stride_of(shard) * (k - 1) + shard.w.n);
+  if (shard.before_w.arena != nullptr) {
+    SHOAL_CHECK_EQ(shard.before_w.n, shard.w.n);
+    if (k > 0) SHOAL_CHECK_EQ(shard.before_slots.n, shard.slots.n);
+  }
   SHOAL_CHECK_GE(step.t, 1U);
   SHOAL_CHECK_GT(step.samples, 0);
   if (!shard.w.data().empty()) {
@@ -77,14 +48,42 @@ void check(const Rule& rule, const UpdateStep& step, const Shard& shard) {
   SHOAL_CHECK_LE(shard.at + shard.w.n, end, "the shard is longer than its segments");
 }
 
-Piece piece_of(const Rule& rule, const Shard& shard, std::size_t from, std::size_t to) {
-  Piece piece{.w = shard.w.data().data() + from,
-              .g = shard.g.data().data() + from,
-              .slot = {},
-              .n = to - from};
+Piece piece_of(const Rule& rule, const Shard& shard, const Range& w, const Range& slot_range,
+               std::size_t from, std::size_t to) {
+  Piece piece{
+      .w = w.data().data() + from, .g = shard.g.data().data() + from, .slot = {}, .n = to - from};
   for (unsigned s = 0; s < slots(rule); ++s)
-    piece.slot[s] = shard.slots.data().data() + s * shard.w.n.value() + from;
+    piece.slot[s] = slot_range.data().data() + s * stride_of(shard).value() + from;
   return piece;
+}
+
+// The state before the step.
+Piece before(const Rule& rule, const Shard& shard, std::size_t from, std::size_t to) {
+  const bool elsewhere = shard.before_w.arena != nullptr;
+  return piece_of(rule, shard, elsewhere ? shard.before_w : shard.w,
+                  elsewhere ? shard.before_slots : shard.slots, from, to);
+}
+
+Piece after(const Rule& rule, const Shard& shard, std::size_t from, std::size_t to) {
+  return piece_of(rule, shard, shard.w, shard.slots, from, to);
+}
+
+// Moves the piece of w and slots by a step. A state that lies elsewhere is copied block by block,
+// each small enough to be still in the cache when the loop comes to it.
+void apply_piece(const Rule& rule, const Terms& terms, const Shard& shard, std::size_t from,
+                 std::size_t to, Width width) {
+  if (shard.before_w.arena == nullptr)
+    return apply_rule(rule, terms, after(rule, shard, from, to), width);
+  constexpr std::size_t kBlock = 2048;
+  for (std::size_t at = from; at < to; at += kBlock) {
+    const std::size_t end = std::min(to, at + kBlock);
+    const Piece old = before(rule, shard, at, end);
+    const Piece now = after(rule, shard, at, end);
+    std::memcpy(now.w, old.w, old.n * sizeof(float));
+    for (unsigned s = 0; s < slots(rule); ++s)
+      std::memcpy(now.slot[s], old.slot[s], old.n * sizeof(float));
+    apply_rule(rule, terms, now, width);
+  }
 }
 
 // The parts of [from, to) that lie in one tensor each: f(from, to, tensor).
@@ -152,7 +151,7 @@ unsigned rounds(const Rule& rule) {
 }
 
 Task<Sums> measure(Env& env, const Rule& rule, UpdateStep step, Shard shard, unsigned round,
-                   const Sums& before) {
+                   const Sums& so_far) {
   check(rule, step, shard);
   SHOAL_CHECK_LT(round, rounds(rule));
   Sums sums;
@@ -161,12 +160,12 @@ Task<Sums> measure(Env& env, const Rule& rule, UpdateStep step, Shard shard, uns
   const Width width = widest();
   SliceWork slice;
   if (rule.kind == RuleKind::Lamb && last) {
-    const double scale = scale_of(rule, step, before);
+    const double scale = scale_of(rule, step, so_far);
     slice = [&, scale, width](std::size_t slice_from, std::size_t slice_to) {
       for_tensors(shard, slice_from, slice_to,
                   [&](std::size_t from, std::size_t to, std::size_t tensor) {
                     const Terms terms = terms_of(rule, step, shard, scale, tensor);
-                    const Piece piece = piece_of(rule, shard, from, to);
+                    const Piece piece = before(rule, shard, from, to);
                     const Squares of = measure_lamb(rule, terms, piece, width);
                     sums.values[1 + 2 * tensor] += of.first;
                     sums.values[2 + 2 * tensor] += of.second;
@@ -176,7 +175,7 @@ Task<Sums> measure(Env& env, const Rule& rule, UpdateStep step, Shard shard, uns
     slice = [&, width](std::size_t slice_from, std::size_t slice_to) {
       for_tensors(shard, slice_from, slice_to,
                   [&](std::size_t from, std::size_t to, std::size_t tensor) {
-                    const Piece piece = piece_of(rule, shard, from, to);
+                    const Piece piece = before(rule, shard, from, to);
                     const Squares of = squares_of(piece.w, piece.g, piece.n, width);
                     sums.values[0] += of.second;
                     sums.values[1 + 2 * tensor] += of.first;
@@ -188,7 +187,8 @@ Task<Sums> measure(Env& env, const Rule& rule, UpdateStep step, Shard shard, uns
       sums.values[0] += squares_of(shard.g.data().data() + from, to - from, width);
     };
   }
-  co_await in_slices(env, shard.w, Order::Forward, slice);
+  co_await in_slices(env, Work::Update, shard.w.n.value(), shard.w.data().empty(), Order::Forward,
+                     1, slice);
   co_return sums;
 }
 
@@ -202,12 +202,12 @@ Task<void> apply(Env& env, const Rule& rule, UpdateStep step, Shard shard, const
                 [&](std::size_t from, std::size_t to, std::size_t tensor) {
                   Terms terms = terms_of(rule, step, shard, scale, tensor);
                   terms.ratio = ratio_of(rule, terms, shard, total, tensor);
-                  apply_rule(rule, terms, piece_of(rule, shard, from, to), width);
+                  apply_piece(rule, terms, shard, from, to, width);
                 });
   };
   // What was measured last is still in the cache.
   const Order order = rounds(rule) > 0 ? Order::Backward : Order::Forward;
-  co_await in_slices(env, shard.w, order, slice);
+  co_await in_slices(env, Work::Update, shard.w.n.value(), shard.w.data().empty(), order, 1, slice);
 }
 
 Task<void> update(Env& env, const Rule& rule, UpdateStep step, Shard shard) {

@@ -11,9 +11,9 @@
 //   }
 //   co_await apply(env, rule, step, shard, total);
 //
-// Measuring changes nothing and may be repeated; applying changes w and the slots, never g. What a
-// parameter becomes does not depend on how the range was cut, to the last bit where the rule needs
-// no norms.
+// Measuring changes nothing and may be repeated; applying writes w and the slots, never g, and
+// leaves the state before the step alone where that lies elsewhere. What a parameter becomes does
+// not depend on how the range was cut, to the last bit where the rule needs no norms.
 #pragma once
 
 #include <cstdint>
@@ -44,10 +44,15 @@ struct Segment {
 struct Shard {
   Range w;
   Range g;
-  Range slots;  // slots(rule) times w.n elements, slot after slot
+  Range slots;  // the shard's part of each slot, slot after slot; see stride
   Elements at;  // where the shard begins in the whole
   // All tensors, also those of other shards, end to end from 0. None: the shard is one tensor.
   std::span<const Segment> segments{};
+  Elements stride{};  // from one slot's part to the next; 0: w.n, one lies behind the other
+  // Where the state before the step is, as w and slots are; none: in w and slots themselves, which
+  // are then overwritten.
+  Range before_w{};
+  Range before_slots{};
 };
 
 // Sums of squares that shards add up. Empty counts as zero.
@@ -59,9 +64,9 @@ struct Sums {
 
 // How often shards must measure before they apply; 0 for most rules.
 unsigned rounds(const Rule& rule);
-// This shard's part of the sums of `round`; `before` has the totals of the rounds before.
+// This shard's part of the sums of `round`; `so_far` has the totals of the rounds before.
 Task<Sums> measure(Env& env, const Rule& rule, UpdateStep step, Shard shard, unsigned round,
-                   const Sums& before);
+                   const Sums& so_far);
 // Moves w by one step. `total` has the totals of all rounds.
 Task<void> apply(Env& env, const Rule& rule, UpdateStep step, Shard shard, const Sums& total);
 // All of it, for a shard that is everything.

@@ -2,12 +2,19 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "base/types.h"
 #include "learner/learner.h"
 #include "runtime/task.h"
 
 namespace shoal {
+
+// When a bucket of the gradient was under way.
+struct ExchangeSpan {
+  std::uint32_t bucket = 0;
+  Time begin, end;
+};
 
 // A step that was applied.
 struct StepReport {
@@ -17,8 +24,10 @@ struct StepReport {
   std::uint64_t samples = 0;  // of all workers' shares
   double eta = 0;
   Duration compute{};  // the gradient
-  Duration wait{};     // for others, after it
-  Duration update{};
+  Duration wait{};     // for others, after it, and what is left to do together
+  Duration update{};   // of a worker alone
+  std::vector<ExchangeSpan> exchanges;
+  Rank rank;  // of this worker in the view
 };
 
 // An evaluation by all workers together. The same may be reported twice, when workers were lost.

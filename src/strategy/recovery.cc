@@ -38,14 +38,22 @@ Step evaluated_by_all(std::span<const Standing> standings) {
   return Step(least.value_or(0));
 }
 
-Need need_of(std::span<const Standing> standings, const RecoveryPlan& plan, Rank rank) {
-  if (rank == plan.source) return Need::Nothing;
-  const Standing& own = standings[rank.value()];
+std::vector<bool> in_need(std::span<const Standing> standings, const RecoveryPlan& plan) {
   const Standing& best = standings[plan.source.value()];
-  if (plan.from_keeper || own.valid == 0 || own.lineage != best.lineage) return Need::Everything;
-  if (own.step == best.step) return Need::Nothing;
-  SHOAL_CHECK_EQ(own.step + 1, best.step, "members of one view are more than a step apart");
-  return Need::Reduced;
+  std::vector<bool> need;
+  for (std::uint32_t r = 0; r < standings.size(); ++r) {
+    const Standing& own = standings[r];
+    const bool same = own.valid != 0 && own.lineage == best.lineage && !plan.from_keeper;
+    if (same)
+      SHOAL_CHECK_LE(best.step, own.step + 1, "members of one view are more than a step apart");
+    need.push_back(Rank(r) != plan.source && !(same && own.step == best.step));
+  }
+  return need;
+}
+
+bool goes_on(const std::vector<bool>& in_need) {
+  const auto lacking = static_cast<std::size_t>(std::ranges::count(in_need, true));
+  return 2 * lacking <= in_need.size();
 }
 
 }  // namespace shoal

@@ -1,17 +1,18 @@
 // What the members of a new view do before they go on: find out where each stands, and level up.
 //
-// The rule of the step commit. Parameters change only after all buckets of step t are reduced, and
-// reduced(t) is kept until the first collective of t+1 completes. A collective completes at one
-// member only when all have begun it, so members of the old view differ by at most one step. If
-// anyone has applied t, the others copy reduced(t) from there and apply it too; else t is reduced
-// anew, with the shares dealt again. A newcomer copies the whole state, the last reduced gradient
-// included, so that it can give it on. If nobody has a state, the
-// first member loads the newest one kept, or starts from the beginning.
+// The rule of the step commit. A step reads one copy of the state and writes another, which counts
+// once it is complete. It can be complete at one member only when all have begun the step, so
+// members of the old view differ by at most one step; and the copy of step t is overwritten only in
+// step t+1, which nobody finishes before all have finished t. If anyone has finished t, the others
+// copy the state from there; else t is made anew, with the shares dealt again. A newcomer copies
+// the state too. If nobody has one, the first member loads the newest one kept; where none is, all
+// start from the beginning.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/types.h"
 
@@ -25,8 +26,6 @@ struct Standing {
   std::uint64_t evaluated = 0;  // the step before which it last saw an evaluation through
 };
 
-enum class Need : std::uint8_t { Nothing, Reduced, Everything };
-
 struct RecoveryPlan {
   Rank source;  // who gives
   bool from_keeper = false;
@@ -37,7 +36,9 @@ struct RecoveryPlan {
 RecoveryPlan plan_recovery(std::span<const Standing> standings);
 // The last evaluation that all members with a state saw through: later ones are made again.
 Step evaluated_by_all(std::span<const Standing> standings);
-// What the member of that rank must get from the source.
-Need need_of(std::span<const Standing> standings, const RecoveryPlan& plan, Rank rank);
+// Which members, by rank, must get the state from the source.
+std::vector<bool> in_need(std::span<const Standing> standings, const RecoveryPlan& plan);
+// Those who have a state go on while the others get theirs; but not when most have none.
+bool goes_on(const std::vector<bool>& in_need);
 
 }  // namespace shoal

@@ -23,34 +23,43 @@ struct Progress {
   auto operator<=>(const Progress&) const = default;
 };
 
-struct Replica {
-  // `slots` of optimizer state for each parameter.
-  Replica(Endpoint& endpoint, const Learner& learner, Ledger epochs, unsigned slots_each = 0)
-      : w(endpoint, learner.layout().all(), learner.substance()),
-        g0(endpoint, learner.layout().parameters(), learner.substance()),
-        g1(endpoint, learner.layout().parameters(), learner.substance()),
-        scratch(endpoint, learner.layout().parameters(), learner.substance()),
-        slots(endpoint, learner.layout().parameters() * slots_each, learner.substance()),
-        ledger(std::move(epochs)) {}
+// How many copies of the state a replica holds. Two: a step reads one and writes the other, so that
+// a step that fails half-way has changed nothing, and whoever is a step ahead can still go with the
+// others. One: nobody else will ever take part, and updates are made in place.
+enum class Copies : std::uint8_t { One, Two };
 
-  Arena w;        // parameters, then the rest of the model's state (learner/layout.h)
-  Arena g0, g1;   // gradients of even and of odd steps; see gradient_of
+struct Replica {
+  // `slots_each` numbers of optimizer state for each parameter.
+  Replica(Endpoint& endpoint, const Learner& learner, Ledger epochs, unsigned slots_each = 0,
+          Copies held = Copies::Two)
+      : copies(held),
+        N(learner.layout().parameters()),
+        g(endpoint, N, learner.substance()),
+        scratch(endpoint, second(N), learner.substance()),
+        ledger(std::move(epochs)),
+        w_{{{endpoint, learner.layout().all(), learner.substance()},
+            {endpoint, second(learner.layout().all()), learner.substance()}}},
+        slots_{{{endpoint, N * slots_each, learner.substance()},
+                {endpoint, second(N * slots_each), learner.substance()}}} {}
+
+  const Copies copies;
+  const Elements N;
+  Arena g;        // the gradient of the step at hand
   Arena scratch;  // of the collectives
-  Arena slots;    // of the optimizer, one after the other
   Step step;
   Generation lineage;
   Ledger ledger;
   bool valid = false;  // holds a state at all; false for a newcomer
-  // The view in which the gradients of the last even and odd steps were reduced.
-  std::array<Generation, 2> reduced_in{};
 
-  bool alone = false;  // nobody will ever ask for a reduced gradient: one buffer does
-
-  // Reduced gradients are kept until the first collective of the next step completes, because
-  // others may need them till then. Two buffers do that: the one of step t is written again only by
-  // step t+2, and that begins after t+1 has been reduced.
-  Range parameters() { return w.range(Elements(0), g0.size()); }
-  Range gradient_of(Step t) { return (alone || t.value() % 2 == 0 ? g0 : g1).all(); }
+  // The state before a step: parameters, then the rest of the model's state (learner/layout.h), and
+  // the optimizer's slots, one after the other. Overwritten by that before step t + 2, when all
+  // members have that before t + 1.
+  Range w(Step t) { return w_[index(t)].all(); }
+  Range slots(Step t) { return slots_[index(t)].all(); }
+  Range w() { return w(step); }
+  Range slots() { return slots(step); }
+  Range parameters() { return w().slice(Elements(0), N); }
+  Range rest(Step t) { return w(t).slice(N, w(t).n - N); }
 
   Progress progress() const { return {step, lineage, ledger.place()}; }
   void restore(const Progress& progress) {
@@ -59,6 +68,12 @@ struct Replica {
     ledger.restore(progress.ledger);
     valid = true;
   }
+
+ private:
+  std::size_t index(Step t) const { return copies == Copies::One ? 0 : t.value() % 2; }
+  Elements second(Elements n) const { return copies == Copies::One ? Elements(0) : n; }
+
+  std::array<Arena, 2> w_, slots_;  // of even and of odd steps
 };
 
 // Keeps the state where it outlives every process. Implemented by train/, on checkpoints.
@@ -66,8 +81,8 @@ class Keeper {
  public:
   virtual ~Keeper() = default;
   // Done = it survives any crash.
-  virtual Task<void> save(const Replica& replica) = 0;
-  // The newest state saved into `replica`'s parameters, ledger and step; false: there is none.
+  virtual Task<void> save(Replica& replica) = 0;
+  // The newest state saved into `replica`'s state, ledger and step; false: there is none.
   virtual Task<bool> load(Replica& replica) = 0;
 };
 

@@ -1,22 +1,28 @@
 // Synchronous data-parallel SGD. Every worker computes the gradient of its share of the global
-// batch, all of them are summed by ring all-reduce, and every replica makes the same update.
-// Baidu 2017; Sergeev & Del Balso 2018, arXiv:1802.05799; Li et al. 2020 (DDP), arXiv:2006.15704.
+// batch, all of them are summed, and every replica comes to the same next state.
+// Baidu 2017; Sergeev & Del Balso 2018, arXiv:1802.05799; Li et al. 2020 (DDP), arXiv:2006.15704;
+// with the update sharded over the workers: Dai et al. 2019 (BigDL), arXiv:1804.05839.
 //
 //   for t = 0, 1, ...:
 //     deal the next B_global samples to the workers
 //     g <- sum over own samples of the gradient at w     (backward; bucket by bucket, last first)
-//     g <- all-reduce(g)                                 (each bucket as soon as it is ready)
-//     w <- update(w, g / B_global, eta_t)                (by the rule; SGD: w - eta_t g / B_global)
-//     commit t: settle the samples; every c steps rank 0 saves the state
+//     by recipe.updater, each bucket as soon as it is ready:
+//       everyone   g <- all-reduce(g);  w' <- update(w, g / B_global, eta_t)
+//       owners     g[own part] <- reduce-scatter(g);  w'[own part] <- update;  w' <- all-gather(w')
+//       root       g <- reduce(g) at rank 0;  w' <- update there;  w' <- broadcast(w')
+//     commit t: w <- w', settle the samples; every c steps rank 0 saves the state
 //     at an epoch's end: evaluate w, each worker on its part of the samples held out
 //
 // Symbols: P workers, N parameters, B_global samples a step, t step, w parameters, g gradient.
-// Cost a step: 2(P-1) messages of N/P elements a worker and bucket; no staleness.
-// Deviations: the global batch stays constant when P changes; the sum is not averaged over workers
-//   but over samples, so that uneven shares count right.
+// Cost a step and worker: everyone: that of the all-reduce, update of N; owners: 2(P-1) messages of
+//   N/P, and those of the optimizer's slots, update of N/P; root: two trees, update of N at rank 0.
+// Deviations: the sum is not averaged over workers but over samples, so that uneven shares count
+//   right. Owners copy the optimizer's slots too: every replica is whole after every step, and any
+//   one that is left can go on.
 // Failure: a worker may be lost or join at any moment. The step at hand is dropped or finished by
 //   all alike (recovery.h), and lost shares are dealt again: every step is applied exactly once and
-//   every sample of an epoch counts exactly once. When all are lost, the state last saved counts.
+//   every sample of an epoch counts exactly once. A newcomer gets the state while the others make
+//   their next step. When all are lost, the state last saved counts.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +34,7 @@
 #include "runtime/node.h"
 #include "runtime/task.h"
 #include "strategy/journal.h"
+#include "strategy/recipe.h"
 #include "strategy/replica.h"
 
 namespace shoal {
@@ -35,7 +42,9 @@ namespace shoal {
 struct SyncOptions {
   // Behaviour.
   Step steps{100};
-  std::uint64_t batch = 32;  // B_global; at least 1
+  std::uint64_t batch = 32;   // B_global of `workers` workers; at least 1
+  std::uint64_t workers = 1;  // that the batch is meant for
+  Recipe recipe{};
   Rule rule{};
   double eta = 0.1;  // of the schedule, at its height
   Schedule schedule{};

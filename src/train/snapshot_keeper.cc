@@ -10,12 +10,17 @@ namespace shoal {
 namespace {
 
 constexpr const char* kProgressPart = "progress";
+constexpr const char* kProgressBegin = "shoal-progress 2";
 constexpr const char* kOptimizerPart = "optimizer.safetensors";
 
 // "step 120" and so on, a line each; then the terms.
 std::string to_text(const Progress& p, const std::vector<std::string>& terms) {
-  std::string text = fmt::format("shoal-progress 1\nstep {}\nlineage {}\nepoch {}\nat {}\n", p.step,
-                                 p.lineage.value(), p.ledger.epoch, p.ledger.at);
+  std::string text = fmt::format("{}\nstep {}\nlineage {}\nepoch {}\n", kProgressBegin, p.step,
+                                 p.lineage.value(), p.ledger.epoch);
+  for (const std::uint64_t n : p.ledger.past) text += fmt::format("past {}\n", n);
+  text += fmt::format("spans {}\n", p.ledger.ended.size());
+  for (const LedgerPlace::Ended& e : p.ledger.ended)
+    text += fmt::format("at {}\ncount {}\nend {}\n", e.at, e.n, static_cast<unsigned>(e.end));
   for (const std::string& term : terms) text += term + "\n";
   return text;
 }
@@ -45,7 +50,7 @@ std::uint64_t number_of(std::string_view line, std::string_view key, Step step) 
 
 Progress parse_progress(std::string_view text, Step step, const std::vector<std::string>& terms) {
   Lines lines{text};
-  if (const std::string_view first = lines.next(); first != "shoal-progress 1")
+  if (const std::string_view first = lines.next(); first != kProgressBegin)
     throw DataError(fmt::format(
         "checkpoint of step {}: its progress begins with '{}'; was it written by another version?",
         step, first.substr(0, 40)));
@@ -53,7 +58,18 @@ Progress parse_progress(std::string_view text, Step step, const std::vector<std:
   p.step = Step(number_of(lines.next(), "step", step));
   p.lineage = Generation(static_cast<std::uint32_t>(number_of(lines.next(), "lineage", step)));
   p.ledger.epoch = number_of(lines.next(), "epoch", step);
-  p.ledger.at = number_of(lines.next(), "at", step);
+  for (std::uint64_t& n : p.ledger.past) n = number_of(lines.next(), "past", step);
+  for (std::uint64_t left = number_of(lines.next(), "spans", step); left > 0; --left) {
+    LedgerPlace::Ended e;
+    e.at = number_of(lines.next(), "at", step);
+    e.n = number_of(lines.next(), "count", step);
+    const std::uint64_t end = number_of(lines.next(), "end", step);
+    if (end >= kSampleEnds)
+      throw DataError(
+          fmt::format("checkpoint of step {}: samples ended as {}, which is no end", step, end));
+    e.end = static_cast<SampleEnd>(end);
+    p.ledger.ended.push_back(e);
+  }
   for (const std::string& term : terms) {
     const std::string_view kept = lines.next();
     if (kept != term)
@@ -97,18 +113,19 @@ SnapshotKeeper::SnapshotKeeper(Node& node, std::string folder, const Layout& lay
       layout_(layout),
       terms_(std::move(terms)) {}
 
-Task<void> SnapshotKeeper::save(const Replica& replica) {
+Task<void> SnapshotKeeper::save(Replica& replica) {
   const std::string progress = to_text(replica.progress(), terms_);
   SafetensorsMetadata metadata;
   metadata["step"] = std::to_string(replica.step.value());
   const ModelFile model =
-      co_await model_file(node_.env, layout_, replica.w.bytes(), std::move(metadata));
+      co_await model_file(node_.env, layout_, replica.w().bytes(), std::move(metadata));
   std::vector<SnapshotPart> parts;
   parts.push_back(SnapshotPart{kModelFile, model.pieces});
   ModelFile optimizer;
-  if (replica.slots.size() > Elements(0)) {
-    const Layout slots = layout_of_slots(layout_, replica.slots.size() / layout_.parameters());
-    optimizer = co_await model_file(node_.env, slots, replica.slots.bytes(), SafetensorsMetadata());
+  const Range state = replica.slots();
+  if (state.n > Elements(0)) {
+    const Layout slots = layout_of_slots(layout_, state.n / layout_.parameters());
+    optimizer = co_await model_file(node_.env, slots, state.bytes(), SafetensorsMetadata());
     parts.push_back(SnapshotPart{kOptimizerPart, optimizer.pieces});
   }
   std::vector<ConstBuf> text{const_buf(std::span<const char>(progress))};
@@ -132,11 +149,12 @@ Task<bool> SnapshotKeeper::load(Replica& replica) {
       {reinterpret_cast<const char*>(text.data()), text.size()}, snapshot.step, terms_);
   const std::string file = fmt::format("checkpoint/step-{}/", snapshot.step);
   co_await load_model(node_.env, layout_, part_of(snapshot, kModelFile), file + kModelFile,
-                      replica.w.all().bytes());
-  if (replica.slots.size() > Elements(0)) {
-    const Layout slots = layout_of_slots(layout_, replica.slots.size() / layout_.parameters());
+                      replica.w(progress.step).bytes());
+  const Range state = replica.slots(progress.step);
+  if (state.n > Elements(0)) {
+    const Layout slots = layout_of_slots(layout_, state.n / layout_.parameters());
     co_await load_model(node_.env, slots, part_of(snapshot, kOptimizerPart), file + kOptimizerPart,
-                        replica.slots.all().bytes());
+                        state.bytes());
   }
   replica.restore(progress);
   co_return true;

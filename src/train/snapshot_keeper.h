@@ -22,7 +22,7 @@ class SnapshotKeeper final : public Keeper {
   SnapshotKeeper(Node& node, std::string folder, const Layout& layout,
                  std::vector<std::string> terms = {});
 
-  Task<void> save(const Replica& replica) override;
+  Task<void> save(Replica& replica) override;
   Task<bool> load(Replica& replica) override;
 
   // What the last load found broken and passed over.

@@ -38,12 +38,45 @@ std::vector<float> sequential_sgd(Seed seed, const Job& job) {
       w[i] -= static_cast<float>(job.sync.eta) * v[i];
     }
     ledger.settle(share, SampleEnd::Applied);
+    const auto all = static_cast<double>(job.samples);
+    if (static_cast<double>(ledger.place().done()) >= job.sync.recipe.epoch_fraction * all)
+      ledger.drop_rest();
   }
   return w;
 }
 
+void draw_recipe(Random& random, Recipe& recipe) {
+  recipe.updater = static_cast<Updater>(random.below(3));  // not apart: no replicas
+  recipe.exchange = static_cast<Exchange>(random.between(1, kExchanges - 1));
+  recipe.overlap = random.chance(0.8);
+  recipe.accumulate = random.chance(0.2) ? 3 : 1;
+  recipe.balance = random.chance(0.3) ? Balance::Auto : Balance::Even;
+  if (random.chance(0.2)) recipe.epoch_fraction = 0.75;
+  if (random.chance(0.5)) return;
+  // What only the sharded update can do.
+  recipe.updater = Updater::Owners;
+  recipe.accumulate = 1;
+  recipe.turnout = static_cast<Turnout>(random.below(4));
+  recipe.backups = static_cast<std::uint32_t>(random.between(1, 3));
+  if (recipe.turnout == Turnout::All)
+    recipe.shards = static_cast<std::uint32_t>(random.between(1, 12));
+}
+
+// Whether the samples of each step are those that one worker would take.
+bool takes_all(const Recipe& recipe) {
+  return recipe.turnout == Turnout::All || recipe.turnout == Turnout::Redundant;
+}
+
 std::string judge(Seed seed, const Job& job) {
   if (job.results == 0) return "no worker has a result";
+  if (!takes_all(job.sync.recipe)) {
+    const QuadraticLearner learner(job.problem);
+    const std::vector<float> zero(job.result.size(), 0.0F);
+    const double loss = learner.loss(job.result);
+    if (!std::isfinite(loss) || loss > 2 * learner.loss(zero) + 10)
+      return fmt::format("the loss is {}, and was {} at the start", loss, learner.loss(zero));
+    return {};
+  }
   const std::vector<float> oracle = sequential_sgd(seed, job);
   for (std::size_t i = 0; i < oracle.size(); ++i) {
     // Only the order of summation differs; the problem does not amplify it.
@@ -61,7 +94,7 @@ Task<void> worker(Node& node, std::shared_ptr<Job> job) {
                   slots(job->sync.rule));
   SnapshotKeeper keeper(node, "checkpoint", learner.layout());
   co_await sync_worker(node, learner, keeper, replica, job->sync);
-  const std::span<float> w = replica.w.all().data();
+  const std::span<float> w = replica.w().data();
   job->result.assign(w.begin(), w.end());
   ++job->results;
 }
@@ -119,6 +152,7 @@ Scenario sync_scenario(Seed seed) {
   if (more.chance(0.5)) job->sync.rule = default_rule(RuleKind::Momentum);
   job->sync.evaluate = more.chance(0.5);
   job->problem.held_out = more.between(0, 50);
+  draw_recipe(more, job->sync.recipe);
 
   Scenario scenario;
   const std::size_t P = random.between(2, 9);
@@ -126,9 +160,14 @@ Scenario sync_scenario(Seed seed) {
   scenario.faults = draw_faults(random, P, random.duration(200ms, 6s));
   scenario.liveness = 300s;
   scenario.recipe = fmt::format(
-      "sync P={} steps={} batch={} samples={} N={} buckets={} save_every={} {}{}", P,
+      "sync P={} updater={} exchange={} steps={} batch={} samples={} N={} buckets={} "
+      "save_every={} shards={} turnout={} fraction={} accumulate={} {}{}",
+      P, static_cast<unsigned>(job->sync.recipe.updater), to_string(job->sync.recipe.exchange),
       job->sync.steps, job->sync.batch, job->samples, job->problem.dimensions, job->problem.buckets,
-      job->sync.save_every, to_string(job->sync.rule.kind), job->sync.evaluate ? " evaluated" : "");
+      job->sync.save_every, job->sync.recipe.shards,
+      static_cast<unsigned>(job->sync.recipe.turnout), job->sync.recipe.epoch_fraction,
+      job->sync.recipe.accumulate, to_string(job->sync.rule.kind),
+      job->sync.evaluate ? " evaluated" : "");
   scenario.program = [job](Node& node) { return worker(node, job); };
   scenario.judge = [seed, job] { return judge(seed, *job); };
   return scenario;

@@ -14,7 +14,7 @@ class WatchedKeeper final : public Keeper {
   WatchedKeeper(SnapshotKeeper& keeper, RunFolder& folder, const TrainPlan& plan,
                 const RunJournalOptions& options, TrainResult& result)
       : keeper_(keeper), folder_(folder), plan_(plan), options_(options), result_(result) {}
-  Task<void> save(const Replica& replica) override { return keeper_.save(replica); }
+  Task<void> save(Replica& replica) override { return keeper_.save(replica); }
   Task<bool> load(Replica& replica) override {
     result_.resumed = co_await keeper_.load(replica);
     result_.first_step = replica.step;
@@ -42,6 +42,7 @@ SyncOptions sync_options(const TrainPlan& plan) {
   SyncOptions o;
   o.steps = plan.steps;
   o.batch = plan.batch * plan.workers;
+  o.workers = plan.workers;
   o.rule = plan.rule;
   o.eta = plan.eta;
   o.schedule = plan.schedule;
@@ -74,7 +75,7 @@ Summary summarize(const TrainPlan& plan, const RunTotals& totals, const Ledger& 
   s.seed = plan.seed;
   s.workers = plan.workers;
   const LedgerPlace place = ledger.place();
-  s.epochs = (place.epoch * plan.samples + place.at) / plan.samples;
+  s.epochs = (place.epoch * plan.samples + place.done()) / plan.samples;
   s.batch = plan.batch;
   s.steps = step;
   s.train_loss = mean_loss(totals.train);
@@ -109,8 +110,8 @@ Task<void> train_worker(Node& node, Learner& learner, const TrainPlan& plan,
   RunFolder folder(node.files, plan.folder);
   SnapshotKeeper snapshots(node, "checkpoint", learner.layout(), terms_of(plan));
   WatchedKeeper keeper(snapshots, folder, plan, options, result);
-  Replica replica(node.endpoint, learner, Ledger(plan.seed, plan.samples), slots(plan.rule));
-  replica.alone = plan.workers == 1;
+  Replica replica(node.endpoint, learner, Ledger(plan.seed, plan.samples), slots(plan.rule),
+                  plan.workers == 1 ? Copies::One : Copies::Two);
   RunJournal journal(node, folder, options);
   std::exception_ptr error;
   try {
@@ -128,7 +129,7 @@ Task<void> train_worker(Node& node, Learner& learner, const TrainPlan& plan,
   if (plan.memory_peak) result.summary.memory_peak = plan.memory_peak().value();
   result.summary.params_sha256 = co_await digest(node.env, replica.parameters().bytes());
   if (plan.take_state) {
-    const Range state = replica.w.all();
+    const Range state = replica.w();
     co_await node.env.work(Work::Io, state.n, [&] { plan.take_state(state.data()); });
   }
   co_await folder.write_trace(journal.trace());

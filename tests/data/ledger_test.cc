@@ -86,15 +86,32 @@ TEST(Ledger, EverySampleHasExactlyOneEndWhateverHappens) {
 TEST(Ledger, ItsPlaceRestoresIt) {
   Ledger ledger(Seed(1), 10);
   for (int i = 0; i < 3; ++i) ledger.settle(ledger.deal(kA, kFirst, 4), SampleEnd::Applied);
-  EXPECT_EQ(ledger.place(), (LedgerPlace{0, 10}));
+  EXPECT_EQ(ledger.place(), (LedgerPlace{0, {}, {{0, 10, SampleEnd::Applied}}}));
   ledger.settle(ledger.deal(kA, kFirst, 4), SampleEnd::Applied);
   const LedgerPlace place = ledger.place();
-  EXPECT_EQ(place, (LedgerPlace{1, 4}));
+  EXPECT_EQ(place, (LedgerPlace{1, {10}, {{0, 4, SampleEnd::Applied}}}));
+  EXPECT_EQ(place.done(), 4U);
   Ledger other(Seed(1), 10);
   other.restore(place);
   EXPECT_EQ(other.place(), place);
   EXPECT_EQ(other.deal(kB, kFirst, 9), ledger.deal(kB, kFirst, 9));
   EXPECT_EQ(other.tally().ended[0], 14U);
+}
+
+TEST(Ledger, ItsPlaceKeepsGapsAndHowSamplesEnded) {
+  Ledger ledger(Seed(1), 20);
+  const Share a = ledger.deal(kA, kFirst, 5), b = ledger.deal(kB, kFirst, 5);
+  ledger.settle(b, SampleEnd::Dropped);
+  ledger.revoke(kA, kFirst);
+  Ledger other(Seed(1), 20);
+  other.restore(ledger.place());
+  EXPECT_EQ(other.place(), ledger.place());
+  EXPECT_EQ(other.tally().ended[static_cast<std::size_t>(SampleEnd::Dropped)], 5U);
+  EXPECT_EQ(other.deal(kA, kFirst, 9), a) << "what was given back comes first";
+  other.revoke_all();
+  other.drop_rest();
+  EXPECT_TRUE(other.epoch_ended());
+  EXPECT_EQ(other.deal(kA, kFirst, 3).epoch, 1U);
 }
 
 TEST(Ledger, OverAWorkersOwnSamplesDealsThoseAlone) {
@@ -151,7 +168,7 @@ TEST(Ledger, AFullPassDealsEverySampleOnceInOrderAndTheLedgerStaysWhereItIs) {
   pass.settle(b);
   EXPECT_TRUE(pass.ended());
   EXPECT_EQ(pass.deal(kA, kFirst, 9).n, 0U);
-  EXPECT_EQ(ledger.place(), (LedgerPlace{0, 4}));
+  EXPECT_EQ(ledger.place().done(), 4U);
   FullPass own = Ledger(Seed(1), std::vector<SampleId>{3, 8}).full_pass();
   EXPECT_EQ(own.samples(own.deal(kA, kFirst, 5)), (std::vector<SampleId>{3, 8}));
 }

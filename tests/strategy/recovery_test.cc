@@ -7,39 +7,39 @@
 namespace shoal {
 namespace {
 
-std::vector<Need> needs(const std::vector<Standing>& standings) {
-  const RecoveryPlan plan = plan_recovery(standings);
-  std::vector<Need> all;
-  for (std::uint32_t r = 0; r < standings.size(); ++r)
-    all.push_back(need_of(standings, plan, Rank(r)));
-  return all;
-}
+using Needs = std::vector<bool>;
 
-using N = Need;
+Needs needs(const std::vector<Standing>& standings) {
+  return in_need(standings, plan_recovery(standings));
+}
 
 TEST(Recovery, AllLevelNeedNothing) {
-  EXPECT_EQ(needs({{5, 1, 1}, {5, 1, 1}, {5, 1, 1}}),
-            (std::vector{N::Nothing, N::Nothing, N::Nothing}));
+  EXPECT_EQ(needs({{5, 1, 1}, {5, 1, 1}, {5, 1, 1}}), (Needs{false, false, false}));
 }
 
-TEST(Recovery, OneStepBehindCopiesTheReducedGradient) {
-  EXPECT_EQ(needs({{5, 1, 1}, {6, 1, 1}, {5, 1, 1}}),
-            (std::vector{N::Reduced, N::Nothing, N::Reduced}));
+TEST(Recovery, OneStepBehindCopiesTheState) {
+  EXPECT_EQ(needs({{5, 1, 1}, {6, 1, 1}, {5, 1, 1}}), (Needs{true, false, true}));
 }
 
-TEST(Recovery, ANewcomerCopiesEverything) {
-  EXPECT_EQ(needs({{0, 0, 0}, {6, 1, 1}, {5, 1, 1}}),
-            (std::vector{N::Everything, N::Nothing, N::Reduced}));
+TEST(Recovery, ANewcomerCopiesTheState) {
+  EXPECT_EQ(needs({{0, 0, 0}, {6, 1, 1}, {6, 1, 1}}), (Needs{true, false, false}));
 }
 
 TEST(Recovery, WhenNobodyHasAStateRankZeroLoadsIt) {
   const std::vector<Standing> standings = {{0, 0, 0}, {0, 0, 0}};
   EXPECT_TRUE(plan_recovery(standings).from_keeper);
-  EXPECT_EQ(needs(standings), (std::vector{N::Nothing, N::Everything}));
+  EXPECT_EQ(needs(standings), (Needs{false, true}));
 }
 
 TEST(Recovery, AnEarlierLineageIsOverEvenIfItWasFurther) {
-  EXPECT_EQ(needs({{9, 1, 1}, {4, 6, 1}}), (std::vector{N::Everything, N::Nothing}));
+  EXPECT_EQ(needs({{9, 1, 1}, {4, 6, 1}}), (Needs{true, false}));
+}
+
+TEST(Recovery, TrainingGoesOnUnlessMostHaveNoState) {
+  EXPECT_TRUE(goes_on({false, false, false}));
+  EXPECT_TRUE(goes_on({true, false}));
+  EXPECT_TRUE(goes_on({true, false, true, false}));
+  EXPECT_FALSE(goes_on({true, false, true}));
 }
 
 TEST(RecoveryDeathTest, TwoStepsApartCannotBe) {

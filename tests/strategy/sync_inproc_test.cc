@@ -47,7 +47,7 @@ TEST(SyncInproc, EqualsTheSimulatedRunBitForBit) {
 class CallingKeeper final : public Keeper {
  public:
   explicit CallingKeeper(std::function<void(Step)> saved) : saved_(std::move(saved)) {}
-  Task<void> save(const Replica& replica) override {
+  Task<void> save(Replica& replica) override {
     saved_(replica.step);
     co_return;
   }

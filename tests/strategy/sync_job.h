@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "learner/quadratic.h"
@@ -22,7 +23,8 @@ struct SyncJob {
 
   std::mutex mutex;
   std::map<NodeId, std::vector<float>> results;
-  std::map<NodeId, std::uint64_t> applied;  // samples, by the worker's ledger
+  std::map<NodeId, std::uint64_t> applied, dropped;  // samples, by the worker's ledger
+  std::optional<Ledger> last_ledger;                 // of whoever ended last
 
   NodeProgram program() {
     return [this](Node& node) { return work(node); };
@@ -47,19 +49,22 @@ struct SyncJob {
 
  private:
   class NoKeeper final : public Keeper {
-    Task<void> save(const Replica&) override { co_return; }
+    Task<void> save(Replica&) override { co_return; }
     Task<bool> load(Replica&) override { co_return false; }
   };
 
   Task<void> work(Node& node) {
     QuadraticLearner learner(problem);
     const std::unique_ptr<Keeper> kept = keeper ? keeper(node) : std::make_unique<NoKeeper>();
-    Replica replica(node.endpoint, learner, Ledger(node.env.seed(), samples));
+    Replica replica(node.endpoint, learner, Ledger(node.env.seed(), samples), slots(sync.rule));
     co_await sync_worker(node, learner, *kept, replica, sync);
     const std::lock_guard lock(mutex);
-    const std::span<float> w = replica.w.all().data();
+    const std::span<float> w = replica.w().data();
     results[node.id].assign(w.begin(), w.end());
-    applied[node.id] = replica.ledger.tally().ended[static_cast<std::size_t>(SampleEnd::Applied)];
+    const LedgerTally tally = replica.ledger.tally();
+    applied[node.id] = tally.ended[static_cast<std::size_t>(SampleEnd::Applied)];
+    dropped[node.id] = tally.ended[static_cast<std::size_t>(SampleEnd::Dropped)];
+    last_ledger.emplace(replica.ledger);
   }
 };
 

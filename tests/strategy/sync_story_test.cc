@@ -2,8 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
-#include <set>
 
 #include "sim/world.h"
 #include "strategy/sync_job.h"
@@ -114,7 +112,7 @@ TEST_F(SyncStory, AllAreLostAndTheCheckpointGoesOn) {
   expect_sequential(Seed(4));
 }
 
-TEST_F(SyncStory, OneIsAStepAheadWhenTheViewChangesAndTheOthersCopyItsGradient) {
+TEST_F(SyncStory, OneIsAStepAheadWhenTheViewChangesAndTheOthersCopyItsState) {
   // Links of uneven speed let some finish a step well before others; some kill times fall between.
   std::uint64_t copied = 0;
   for (std::uint64_t k = 0; k < 100; ++k) {
@@ -124,10 +122,22 @@ TEST_F(SyncStory, OneIsAStepAheadWhenTheViewChangesAndTheOthersCopyItsGradient) 
     for (std::size_t host = 0; host < 5; ++host) c.hosts[host].nic.latency = 1ms * (1 + 3 * host);
     World world(c, {.seed = Seed(k)});
     world.at(Time(100ms + 1ms * k), [&] { world.kill(NodeId(3), false); });
-    copied += probes(run(world), "sync: a reduced step was copied from a peer");
+    copied += probes(run(world), "sync: a state was copied by one a step behind");
     expect_sequential(Seed(k));
   }
   EXPECT_GT(copied, 0U);
+}
+
+TEST_F(SyncStory, ANewcomerGetsTheStateWhileTheOthersGoOn) {
+  World world(cluster(4), {.seed = Seed(4)});
+  world.at(Time(100ms), [&] {
+    world.kill(NodeId(2), false);
+    world.restart_at(NodeId(2), Time(300ms));
+  });
+  const Outcome o = run(world);
+  EXPECT_GE(probes(o, "sync: the state came during a step"), 1U);
+  EXPECT_EQ(job.results.size(), 4U);
+  expect_sequential(Seed(4));
 }
 
 // Found by the swarm, seed 38: a node that skips a view must also drop what others sent it in that
@@ -154,93 +164,6 @@ TEST_F(SyncStory, AViewThatANodeSkipsIsRetiredThereToo) {
     run(world);
     expect_sequential(Seed(seed));
   }
-}
-
-// Directs four nodes to the one moment in which a newcomer must give on what it has only just got:
-//   X was killed. Y and W finish a step; the last message of it to Z is held up.
-//   X comes back: view v. Y gives X the state, and Z the reduced gradient, which is held up.
-//   X has the state, W is killed: view v+1, in which X is the first of those furthest.
-class NewcomerGives final : public Observer {
- public:
-  static constexpr NodeId kX{0}, kY{1}, kW{2}, kZ{3};
-
-  NewcomerGives(World& world, std::uint64_t gradient_bytes)
-      : world_(&world), gradient_bytes_(gradient_bytes) {}
-
-  enum class Stage : std::uint8_t { Ring, Hold, Return, Transfer, Newcomer, Loss, Given };
-  Stage stage = Stage::Ring;
-
-  void on(const Event& e) override {
-    switch (stage) {
-      case Stage::Ring: return ring(e);
-      case Stage::Hold:
-        if (e.kind == EventKind::StepApplied && e.a == step_) applied_.insert(e.node);
-        if (applied_ != std::set{kY, kW}) return;
-        return next(Stage::Return, [this] { world_->restart(kX); });
-      case Stage::Return:
-        // What is held up belongs to the old view: Z will not take it any more.
-        if (sees_view_of(e, kZ, 4)) next(Stage::Transfer, [this] { heal(kW); });
-        return;
-      case Stage::Transfer:
-        if (gives(e, kY, kZ)) next(Stage::Newcomer, [this] { cut(kY); });
-        return;
-      case Stage::Newcomer:
-        if (e.kind != EventKind::StateAgreed || e.node != kX) return;
-        return next(Stage::Loss, [this] { world_->kill(kW, false); });
-      case Stage::Loss:
-        if (sees_view_of(e, kZ, 3)) world_->at(world_->now(), [this] { heal(kY); });
-        if (gives(e, kX, kZ)) stage = Stage::Given;
-        return;
-      case Stage::Given: return;
-    }
-  }
-
- private:
-  // Among Y, W and Z, a ring of three: Z gets four messages a step, all of them from W.
-  void ring(const Event& e) {
-    if (e.kind == EventKind::ViewSeen) members_ = e.a;
-    if (members_ != 3 || e.node != kZ) return;
-    if (e.kind == EventKind::ShareAdded) {
-      step_ = e.a;
-      received_ = 0;
-    }
-    if (e.kind != EventKind::RecvDone || e.peer != kW || step_ == 0) return;
-    if (++received_ == 3) next(Stage::Hold, [this] { cut(kW); });
-  }
-  static bool sees_view_of(const Event& e, NodeId node, std::uint64_t members) {
-    return e.kind == EventKind::ViewSeen && e.node == node && e.a == members;
-  }
-  // Only when levelling up is a gradient sent in one piece.
-  bool gives(const Event& e, NodeId from, NodeId to) const {
-    return e.kind == EventKind::SendPosted && e.node == from && e.peer == to &&
-           e.b == gradient_bytes_;
-  }
-  void next(Stage to, std::function<void()> what) {
-    stage = to;
-    world_->at(world_->now(), std::move(what));
-  }
-  void cut(NodeId from) { world_->network().cut(from, kZ); }
-  void heal(NodeId from) { world_->network().heal(from, kZ); }
-
-  World* world_;
-  std::uint64_t gradient_bytes_;
-  std::uint64_t members_ = 0;  // of the view last seen
-  std::uint64_t step_ = 0;
-  int received_ = 0;
-  std::set<NodeId> applied_;
-};
-
-TEST_F(SyncStory, ANewcomerGivesOnTheReducedGradientThatCameWithItsState) {
-  job.problem.buckets = 1;
-  World world(cluster(4), {.seed = Seed(4), .recorder = &recorder});
-  NewcomerGives director(world, job.problem.dimensions.value() * sizeof(float));
-  recorder.observe(director);
-  world.at(Time(100ms), [&] { world.kill(NewcomerGives::kX, false); });
-  const Outcome o = run(world);
-  EXPECT_EQ(director.stage, NewcomerGives::Stage::Given);
-  EXPECT_EQ(probes(o, "sync: a reduced step was copied from a peer"), 1U);
-  EXPECT_EQ(job.results.size(), 3U);
-  expect_sequential(Seed(4));
 }
 
 }  // namespace

@@ -15,7 +15,6 @@ class ReplicasEqual final : public Checker {
   std::string_view name() const override { return "replicas equal"; }
 
   void on(const Event& e) override {
-    if (e.kind == EventKind::StepReduced) compare(gradients_, e, "reduced gradients");
     if (e.kind == EventKind::StepApplied) compare(parameters_, e, "parameters");
     if (e.kind == EventKind::StateAgreed) agree(e);
     if (e.kind == EventKind::WorkerDone) finished(e);
@@ -48,7 +47,7 @@ class ReplicasEqual final : public Checker {
     if (!fresh && it->second != e.b) violated(e, "results differ: {:#x} before", it->second);
   }
 
-  std::map<Key, std::uint64_t> gradients_, parameters_;
+  std::map<Key, std::uint64_t> parameters_;
   std::map<Generation, State> agreed_;
   std::map<Generation, std::uint64_t> results_;
 };

@@ -24,6 +24,7 @@ class SamplesOnce final : public Checker {
   using Key = std::pair<std::uint64_t, Generation>;  // step, view it was reduced in
 
   void applied(const Event& e) {
+    if (e.c == kNoPosition) return;
     saw();
     const Key key{e.a, e.generation};
     // Every share was recorded before any member could have reduced the step: check once.

@@ -1,0 +1,106 @@
+#include "collective/fixed_tree.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "collective/reduce.h"
+#include "collective/steps.h"
+#include "runtime/slices.h"
+#include "runtime/task_group.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::size_t kBlock = 1024;  // elements; one of each level of the tree is on the stack
+
+void collect(Subtree node, std::uint32_t from, std::uint32_t to, std::vector<Subtree>& found) {
+  if (node.from >= to || node.to <= from) return;
+  if (node.from >= from && node.to <= to) {
+    found.push_back(node);
+  } else {
+    collect(node.first_half(), from, to, found);
+    collect(node.second_half(), from, to, found);
+  }
+}
+
+struct Sums {
+  std::span<const HeldSum> held;
+  std::span<const float* const> values;  // as held
+
+  // Where elements [at, at + n) of the node's sum are: in `room`, if they are nowhere else.
+  const float* of(Subtree node, std::size_t at, std::size_t n, float* room) const {
+    for (std::size_t i = 0; i < held.size(); ++i)
+      if (held[i].of == node) return values[i] + at;
+    float beside[kBlock];
+    const float* const a = of(node.first_half(), at, n, room);
+    const float* const b = of(node.second_half(), at, n, beside);
+    for (std::size_t i = 0; i < n; ++i) room[i] = a[i] + b[i];
+    return room;
+  }
+};
+
+Task<void> read_sum(const Group& group, NodeId from, Tag tag, Bytes size,
+                    std::optional<Reading>& sum) {
+  const Match match{.from = from, .tag = tag};
+  Reading reading = co_await group.node.endpoint.read(match);
+  require_size(reading, size);
+  sum = std::move(reading);
+}
+
+Task<void> add_up(const Group& group, std::uint32_t L, std::span<const HeldSum> held,
+                  std::span<const Range> own, Range out, std::uint64_t operation) {
+  std::vector<std::optional<Reading>> readings(held.size());
+  co_await with_group([&](TaskGroup& tasks) -> Task<> {
+    for (std::size_t i = 0; i < held.size(); ++i)
+      if (held[i].holder != group.rank)
+        tasks.spawn(read_sum(group, group.view->at(held[i].holder), group.tag(operation, i),
+                             out.bytes().size, readings[i]));
+    co_return;
+  });
+  std::vector<const float*> values;
+  std::size_t mine = 0;
+  for (std::size_t i = 0; i < held.size(); ++i)
+    values.push_back(readings[i]
+                         ? floats(readings[i]->data()).data()
+                         : part_of(own[mine++], group.rank.value(), group.size()).data().data());
+  const Sums sums{held, values};
+  const SliceWork slice = [&](std::size_t from, std::size_t to) {
+    float room[kBlock];
+    for (std::size_t at = from; at < to; at += kBlock) {
+      const std::size_t n = std::min(kBlock, to - at);
+      const float* const total = sums.of({0, L}, at, n, room);
+      std::copy_n(total, n, out.data().data() + at);
+    }
+  };
+  co_await in_slices(group.node.env, Work::Reduce, out.n.value(), out.data().empty(),
+                     Order::Forward, static_cast<double>(held.size() - 1), slice);
+}
+
+}  // namespace
+
+std::vector<Subtree> subtrees(std::uint32_t L, std::uint32_t from, std::uint32_t to) {
+  std::vector<Subtree> found;
+  if (from < to) collect({0, L}, from, to, found);
+  return found;
+}
+
+Task<void> fixed_tree_reduce_scatter(const Group& group, std::uint32_t L,
+                                     std::span<const HeldSum> held, std::span<const Range> own,
+                                     Range out, std::uint64_t operation) {
+  const std::uint64_t P = group.size();
+  co_await with_group([&](TaskGroup& tasks) -> Task<> {
+    std::size_t mine = 0;
+    for (std::size_t i = 0; i < held.size(); ++i) {
+      if (held[i].holder != group.rank) continue;
+      const Range range = own[mine++];
+      const Tag tag = group.tag(operation, i);
+      for (std::uint64_t k = 1; k < P; ++k) {
+        const std::uint64_t to = (group.rank.value() + k) % P;
+        tasks.spawn(as_task(give(group, group.at(to), tag, part_of(range, to, P))));
+      }
+    }
+    co_await add_up(group, L, held, own, out, operation);
+  });
+}
+
+}  // namespace shoal

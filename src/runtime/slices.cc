@@ -1,0 +1,57 @@
+#include "runtime/slices.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/task_group.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::size_t kSlicesUnderWay = 64;
+
+struct Slices {
+  Env& env;
+  Work kind;
+  std::size_t n;
+  Order order;
+  double cost;
+  const SliceWork& work;
+
+  Elements charge(std::size_t elements) const {
+    return Elements(static_cast<std::uint64_t>(std::llround(static_cast<double>(elements) * cost)));
+  }
+};
+
+Task<void> some_slices(const Slices& s, std::size_t first, std::size_t stride) {
+  const std::size_t slices = (s.n + kSliceElements - 1) / kSliceElements;
+  for (std::size_t i = first; i < slices; i += stride) {
+    const std::size_t at = (s.order == Order::Forward ? i : slices - 1 - i) * kSliceElements;
+    const std::size_t end = std::min(s.n, at + kSliceElements);
+    const auto slice = [&] { s.work(at, end); };
+    co_await s.env.work(s.kind, s.charge(end - at), slice);
+  }
+}
+
+}  // namespace
+
+// Many slices are under way at once, so that a compute thread has its next ones even while the loop
+// cannot hand them out. An Env runs what it is given one after the other and in order, so that
+// slices never overlap, and sums come out the same.
+Task<void> in_slices(Env& env, Work kind, std::size_t n, bool phantom, Order order, double cost,
+                     const SliceWork& work) {
+  const Slices slices{env, kind, n, order, cost, work};
+  if (phantom) {
+    co_await env.work(kind, slices.charge(n), [] {});
+  } else if (n <= kSliceElements) {
+    co_await some_slices(slices, 0, 1);
+  } else {
+    const Context context = co_await current();
+    TaskGroup group(context);
+    for (std::size_t first = 0; first < kSlicesUnderWay; ++first)
+      group.spawn(some_slices(slices, first, kSlicesUnderWay));
+    co_await group.join();
+  }
+}
+
+}  // namespace shoal

@@ -1,0 +1,310 @@
+// The first half of a synchronous step: who computes what, and the gradients.
+#include <cstring>
+
+#include "collective/dissemination.h"
+#include "collective/reduce.h"
+#include "strategy/sync_step.h"
+
+namespace shoal {
+namespace {
+
+// Of operations, by step; see sync_step.cc.
+constexpr std::uint64_t kRests = std::uint64_t{2} << 44U;
+
+// Where gradients do not come in buckets they are exchanged in as large ones.
+constexpr std::uint64_t kWholeBucket = 1 << 18;  // elements
+
+// Adds what backward gives to what is there already.
+struct Adder final : GradientSink {
+  explicit Adder(Range range) : g(range) {}
+  void take(Elements at, std::span<const float> gradient) override {
+    add(g.data().subspan(at.value(), gradient.size()), gradient);
+  }
+  Range g;
+};
+
+}  // namespace
+
+std::uint64_t Lot::samples() const {
+  std::uint64_t n = 0;
+  for (const Share& s : shares) n += s.n;
+  return n;
+}
+
+std::vector<std::uint64_t> split(std::uint64_t n, const std::vector<double>& weights) {
+  double total = 0;
+  for (const double weight : weights) total += weight;
+  SHOAL_CHECK_GT(total, 0);
+  std::vector<std::uint64_t> counts;
+  std::uint64_t given = 0;
+  for (const double weight : weights) {
+    counts.push_back(static_cast<std::uint64_t>(static_cast<double>(n) * weight / total));
+    given += counts.back();
+  }
+  for (std::size_t i = 0; given < n; i = (i + 1) % weights.size()) {
+    if (weights[i] <= 0) continue;
+    ++counts[i];
+    ++given;
+  }
+  return counts;
+}
+
+// ---- Who computes what
+
+std::uint64_t SyncStep::batch_of(const View& view) const {
+  if (options_.recipe.keep == KeepBatch::Global) return options_.batch;
+  return std::max<std::uint64_t>(1, options_.batch * view.size() / options_.workers);
+}
+
+// By measured speed, once that of all is known.
+std::vector<double> SyncStep::weights() const {
+  std::vector<double> weights;
+  for (std::size_t r = 0; r < guests_.size(); ++r) weights.push_back(guests_[r] ? 0 : 1);
+  if (options_.recipe.balance == Balance::Even) return weights;
+  for (std::size_t r = 0; r < guests_.size(); ++r)
+    if (!guests_[r] && speeds_[r] <= 0) return weights;
+  for (std::size_t r = 0; r < guests_.size(); ++r) weights[r] *= speeds_[r];
+  return weights;
+}
+
+// A lot for each worker; or one for each two; or one for each shard, neighbours to the same worker.
+std::vector<std::vector<Rank>> SyncStep::workers_of_lots() const {
+  std::vector<Rank> present;
+  for (std::uint32_t r = 0; r < guests_.size(); ++r)
+    if (!guests_[r]) present.emplace_back(r);
+  std::vector<std::vector<Rank>> workers;
+  if (options_.recipe.shards > 0) {
+    const std::vector<std::uint64_t> each =
+        split(options_.recipe.shards, std::vector<double>(present.size(), 1));
+    for (std::size_t i = 0; i < present.size(); ++i)
+      workers.insert(workers.end(), each[i], std::vector{present[i]});
+  } else if (options_.recipe.turnout == Turnout::Redundant) {
+    const std::size_t half = (present.size() + 1) / 2;
+    for (std::size_t i = 0; i < half; ++i) {
+      workers.push_back({present[i]});
+      if (half + i < present.size()) workers.back().push_back(present[half + i]);
+    }
+  } else {
+    for (const Rank r : present) workers.push_back({r});
+  }
+  return workers;
+}
+
+void SyncStep::deal(const View& view) {
+  const std::uint64_t n = std::min(batch_of(view), replica_.ledger.left());
+  const std::vector<std::vector<Rank>> workers = workers_of_lots();
+  const std::vector<double> by_rank = weights();
+  std::vector<double> by_lot;
+  for (const std::vector<Rank>& w : workers)
+    by_lot.push_back(options_.recipe.shards > 0 ? 1 : by_rank[w.front().value()]);
+  const std::vector<std::uint64_t> counts = split(n, by_lot);
+  lots_.clear();
+  terms_.clear();
+  for (std::uint32_t i = 0; i < workers.size(); ++i) {
+    if (counts[i] == 0 && options_.recipe.shards == 0) continue;
+    Lot lot{i, workers[i], {}, workers[i].front(), counts[i]};
+    const Member& member = view.members[lot.winner.value()];
+    for (std::uint64_t left = counts[i]; left > 0; left -= lot.shares.back().n)
+      lot.shares.push_back(replica_.ledger.deal(member.node, member.incarnation, left));
+    if (counts[i] > 0) terms_.push_back(lot.winner);
+    lots_.push_back(std::move(lot));
+  }
+  batch_ = n;
+}
+
+std::vector<SampleId> SyncStep::samples_of(const Lot& lot) const {
+  std::vector<SampleId> all;
+  for (const Share& share : lot.shares) {
+    const std::vector<SampleId> ids = replica_.ledger.samples(share);
+    all.insert(all.end(), ids.begin(), ids.end());
+  }
+  return all;
+}
+
+Portion SyncStep::portion_of(const Lot& lot, std::size_t pass, std::size_t passes) const {
+  Portion portion{replica_.ledger.epoch(), replica_.step, lot.number, samples_of(lot)};
+  if (passes == 1) return portion;
+  const std::size_t n = portion.samples.size();
+  const auto begin = portion.samples.begin();
+  const auto at = [&](std::size_t i) {
+    return begin + static_cast<std::ptrdiff_t>(i * n / passes);
+  };
+  portion.samples = std::vector<SampleId>(at(pass), at(pass + 1));
+  return portion;
+}
+
+// What this worker will probably be dealt next: its part of the next global batch.
+Task<void> SyncStep::prefetch(const Group& group) {
+  const Recipe& recipe = options_.recipe;
+  const bool in_one_go =
+      recipe.accumulate == 1 && recipe.shards == 0 && recipe.turnout == Turnout::All;
+  const std::vector<Share> next = replica_.ledger.peek(batch_of(*group.view), 1);
+  if (!in_one_go || next.empty() || replica_.step + Step(1) >= options_.steps) co_return;
+  const std::vector<std::uint64_t> counts = split(next[0].n, weights());
+  Share own = next[0];
+  for (std::uint32_t r = 0; r < group.rank.value(); ++r) own.at += counts[r];
+  own.n = counts[group.rank.value()];
+  Portion portion{own.epoch, replica_.step + Step(1), group.rank.value(),
+                  replica_.ledger.samples(own)};
+  co_await learner_.prefetch(node_.env, std::move(portion));
+}
+
+// ---- All at once, bucket by bucket
+
+Task<void> SyncStep::compute(Channel<Ready>& ready, Rank rank) {
+  const Time begin = node_.env.now();
+  const auto own = std::ranges::find_if(lots_, [&](const Lot& lot) { return lot.is_of(rank); });
+  const std::uint64_t n = own == lots_.end() ? 0 : own->samples();
+  if (n == 0) {
+    Portion nothing{replica_.ledger.epoch(), replica_.step, rank.value(), {}};
+    const GradientTarget target{replica_.g.all()};
+    co_await learner_.gradient(node_.env, replica_.w(), target, std::move(nothing), ready,
+                               report_.own);
+    co_return;
+  }
+  Adder adder(replica_.g.all());
+  const std::size_t passes = std::min<std::size_t>(options_.recipe.accumulate, n);
+  for (std::size_t pass = 0; pass < passes; ++pass) {
+    const GradientTarget target{replica_.g.all(), pass == 0 ? nullptr : &adder};
+    Channel<Ready> unheard;
+    Channel<Ready>& heard = pass + 1 == passes ? ready : unheard;
+    Portion portion = portion_of(*own, pass, passes);
+    co_await learner_.gradient(node_.env, replica_.w(), target, std::move(portion), heard,
+                               report_.own);
+  }
+  take_rest();
+  report_.compute = node_.env.now() - begin;
+}
+
+// ---- In logical shards
+
+// Every worker sums the subtrees of its shards; the owners of the parts do the rest.
+Task<void> SyncStep::compute_shards(const Group& group) {
+  const Time begin = node_.env.now();
+  const std::uint32_t L = options_.recipe.shards;
+  held_.clear();
+  own_sums_.clear();
+  spares_used_ = 0;
+  for (std::uint32_t from = 0, to = 0; from < L; from = to) {
+    const Rank worker = lots_[from].winner;
+    while (to < L && lots_[to].winner == worker) ++to;
+    for (const Subtree& node : subtrees(L, from, to)) {
+      held_.push_back({node, worker});
+      if (worker != group.rank) continue;
+      own_sums_.push_back(spare());
+      co_await compute_subtree(node, own_sums_.back());
+    }
+  }
+  cut_whole_range();
+  report_.compute = node_.env.now() - begin;
+}
+
+Task<void> SyncStep::compute_subtree(Subtree node, Range into) {
+  if (node.leaf()) {
+    const GradientTarget target{into};
+    co_await compute_shard(node.from, target);
+    co_return;
+  }
+  const Subtree second = node.second_half();
+  co_await compute_subtree(node.first_half(), into);
+  if (second.leaf()) {
+    Adder adder(into);
+    const GradientTarget target{into, &adder};
+    co_await compute_shard(second.from, target);
+  } else {
+    const std::size_t used = spares_used_;
+    const Range beside = spare();
+    co_await compute_subtree(second, beside);
+    co_await add_to(into, beside);
+    spares_used_ = used;
+  }
+}
+
+Task<void> SyncStep::compute_shard(std::uint32_t shard, GradientTarget target) {
+  Channel<Ready> unheard;
+  Portion portion = portion_of(lots_[shard], 0, 1);
+  co_await learner_.gradient(node_.env, replica_.w(), target, std::move(portion), unheard,
+                             report_.own);
+  take_rest();
+}
+
+Task<void> SyncStep::add_to(Range sum, Range term) {
+  std::vector<const float*> terms{sum.data().data(), term.data().data()};
+  co_await sum_up(node_.env, sum, 2, std::move(terms));
+}
+
+Range SyncStep::spare() {
+  if (spares_used_ == spares_.size())
+    spares_.emplace_back(node_.endpoint, replica_.N, learner_.substance());
+  return spares_[spares_used_++].all();
+}
+
+void SyncStep::cut_whole_range() {
+  buckets_.clear();
+  const std::uint64_t N = replica_.N.value();
+  for (std::uint64_t at = 0; at < N; at += kWholeBucket)
+    buckets_.push_back({static_cast<std::uint32_t>(buckets_.size()), Elements(at),
+                        Elements(std::min(kWholeBucket, N - at))});
+}
+
+// ---- The rest of the model's state
+
+// Before the first forward pass of a step. An earlier try at the same step may have changed it.
+void SyncStep::keep_rest() {
+  rest_after_.clear();
+  if (replica_.copies == Copies::One) return;
+  const std::span<float> rest = replica_.rest(replica_.step).data();
+  if (rest_kept_ && rest_of_ == replica_.step) {
+    std::ranges::copy(rest_before_, rest.begin());
+  } else if (replica_.valid) {
+    rest_before_.assign(rest.begin(), rest.end());
+    rest_of_ = replica_.step;
+    rest_kept_ = true;
+  }
+}
+
+// As a lot has left it; and back to what it was.
+void SyncStep::take_rest() {
+  if (replica_.copies == Copies::One) return;
+  const std::span<float> rest = replica_.rest(replica_.step).data();
+  rest_after_.insert(rest_after_.end(), rest.begin(), rest.end());
+  std::ranges::copy(rest_before_, rest.begin());
+}
+
+// The mean over the lots, by samples; what is no number is taken from the first that counts.
+Task<void> SyncStep::average_rest(const Group& group) {
+  const Range next = replica_.rest(replica_.step + Step(1));
+  if (replica_.copies == Copies::One || next.n == Elements(0) || next.data().empty()) co_return;
+  const std::uint64_t P = group.size();
+  const std::size_t count = next.n.value();
+  std::vector<std::size_t> place(lots_.size());  // of each lot's among its worker's
+  std::vector<std::size_t> lots_each(P, 0);
+  for (std::size_t i = 0; i < lots_.size(); ++i)
+    if (lots_[i].winner != kDropped) place[i] = lots_each[lots_[i].winner.value()]++;
+  const std::size_t most = std::max<std::size_t>(1, *std::ranges::max_element(lots_each));
+  rest_after_.resize(most * count, 0.0F);
+  rests_.blocks.assign(P * most * count * sizeof(float), std::byte{0});
+  rests_.room.assign(rests_.blocks.size(), std::byte{0});
+  std::memcpy(rests_.blocks.data() + group.rank.value() * most * count * sizeof(float),
+              rest_after_.data(), most * count * sizeof(float));
+  co_await all_gather(group, rests_.blocks, rests_.room, kRests + replica_.step.value());
+  std::vector<float> all(P * most * count);
+  std::memcpy(all.data(), rests_.blocks.data(), rests_.blocks.size());
+
+  const Layout& layout = learner_.layout();
+  const std::size_t averaged = (layout.averaged() - layout.parameters()).value();
+  std::vector<double> mean(averaged, 0);
+  bool first = true;
+  for (std::size_t i = 0; i < lots_.size(); ++i) {
+    if (lots_[i].counted == 0) continue;
+    const float* const from = all.data() + (lots_[i].winner.value() * most + place[i]) * count;
+    const double weight = static_cast<double>(lots_[i].counted) / static_cast<double>(batch_);
+    for (std::size_t k = 0; k < averaged; ++k) mean[k] += weight * static_cast<double>(from[k]);
+    if (std::exchange(first, false))
+      std::copy(from + averaged, from + count,
+                next.data().begin() + static_cast<std::ptrdiff_t>(averaged));
+  }
+  std::ranges::transform(mean, next.data().begin(), [](double m) { return static_cast<float>(m); });
+}
+
+}  // namespace shoal

@@ -1,0 +1,298 @@
+#include "strategy/sync_step.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "collective/direct.h"
+#include "collective/dissemination.h"
+#include "collective/exchange.h"
+#include "collective/tree.h"
+#include "runtime/task_group.h"
+
+namespace shoal {
+namespace {
+
+// Numbers of the collective operations of one view. Those of a step are its buckets', each with
+// several, and below kNotes; the others are counted by step.
+constexpr std::uint64_t kBucketsMax = 4096;
+constexpr std::uint64_t kOperationsEach = 8;
+constexpr std::uint64_t kReduce = 0;
+constexpr std::uint64_t kSpread = 1;  // and on, one for each array of the state
+constexpr std::uint64_t kNotes = std::uint64_t{1} << 44U;
+constexpr std::uint64_t kNorms = std::uint64_t{3} << 44U;
+constexpr std::uint64_t kRounds = 4;
+
+// Vectors (biases, norms) are left to eta as it is by the rules that adapt it by tensor.
+std::vector<Segment> segments_of(const Layout& layout) {
+  std::vector<Segment> segments;
+  for (const TensorEntry& t : layout.parameter_tensors())
+    segments.push_back({t.at, t.n, true, t.shape.size() > 1});
+  return segments;
+}
+
+template <class T>
+void put_block(std::vector<std::byte>& blocks, std::uint64_t r, std::span<const T> values) {
+  std::memcpy(blocks.data() + r * values.size_bytes(), values.data(), values.size_bytes());
+}
+
+}  // namespace
+
+SyncStep::SyncStep(Node& node, Learner& learner, Replica& replica, const SyncOptions& options)
+    : node_(node),
+      learner_(learner),
+      replica_(replica),
+      options_(options),
+      segments_(segments_of(learner.layout())) {}
+
+void SyncStep::begin_view(const View& view, std::vector<bool> guests) {
+  guests_ = std::move(guests);
+  speeds_.assign(view.size(), 0);
+  own_note_ = StepNote();
+  leave_ = false;
+}
+
+void SyncStep::state_arrived() {
+  rest_kept_ = false;
+  state_here_.notify_all();
+}
+
+// ---- The step
+
+Task<void> SyncStep::run(const Group& group) {
+  report_ = StepReport();
+  report_.step = replica_.step;
+  report_.epoch = lots_.front().shares.front().epoch;
+  report_.eta = update_step().eta;
+  buckets_.clear();
+  keep_rest();
+  const Time begin = node_.env.now();
+  if (options_.recipe.shards > 0) {
+    co_await compute_shards(group);
+  } else if (options_.recipe.turnout != Turnout::All) {
+    co_await compute_until_decided(group);
+  }
+  const bool computed = options_.recipe.shards > 0 || options_.recipe.turnout != Turnout::All;
+  Channel<Ready> ready;
+  co_await with_group([&](TaskGroup& tasks) -> Task<> {
+    if (!computed) {
+      tasks.spawn(compute(ready, group.rank));
+      while (auto bucket = co_await ready.next()) {
+        SHOAL_CHECK_LT(bucket->bucket, kBucketsMax);
+        buckets_.push_back(*bucket);
+        if (options_.recipe.overlap) tasks.spawn(exchange(group, *bucket));
+      }
+    }
+    if (computed || !options_.recipe.overlap)
+      for (const Ready& bucket : buckets_) tasks.spawn(exchange(group, bucket));
+  });
+  if (rounds(options_.rule) > 0) {
+    const Sums total = co_await norms(group);
+    co_await with_group([&](TaskGroup& tasks) -> Task<> {
+      for (const Ready& bucket : buckets_) {
+        co_await apply(own_part(group, bucket), total);
+        tasks.spawn(spread(group, bucket));
+      }
+    });
+  }
+  co_await average_rest(group);
+  const Duration after = node_.env.now() - begin - report_.compute;
+  (group.size() == 1 ? report_.update : report_.wait) = after;
+}
+
+// One bucket, from the gradients of all members to the next state of all members.
+Task<void> SyncStep::exchange(const Group& group, Ready bucket) {
+  const Time begin = node_.env.now();
+  co_await reduce(group, bucket);
+  report_.exchanges.push_back({bucket.bucket, begin, node_.env.now()});
+  if (rounds(options_.rule) > 0) co_return;  // All must be reduced before any is applied.
+  co_await apply(own_part(group, bucket), Sums());
+  co_await spread(group, bucket);
+}
+
+std::uint64_t SyncStep::operation(const Ready& bucket, std::uint64_t what) const {
+  return (replica_.step.value() * kBucketsMax + bucket.bucket) * kOperationsEach + what;
+}
+
+Task<void> SyncStep::reduce(const Group& group, const Ready& bucket) {
+  const Range g = replica_.g.range(bucket.at, bucket.n);
+  const std::uint64_t number = operation(bucket, kReduce);
+  switch (options_.recipe.updater) {
+    case Updater::Everyone: {
+      if (group.size() == 1) co_return;
+      const Range scratch = replica_.scratch.range(bucket.at, bucket.n);
+      co_await all_reduce(options_.recipe.exchange, group, g, scratch, number);
+      break;
+    }
+    case Updater::Owners:
+      if (options_.recipe.shards > 0) {
+        co_await reduce_shards(group, bucket, number);
+      } else {
+        co_await direct_reduce_scatter(group, g, terms_, number);
+      }
+      break;
+    case Updater::Apart: break;
+    case Updater::Root:
+      co_await tree_reduce(group, Rank(0), g, replica_.scratch.range(bucket.at, bucket.n), number);
+      break;
+  }
+}
+
+// Where norms are asked for everyone needs the whole gradient: a sum of the members' own sums would
+// depend on how many they are.
+Task<void> SyncStep::reduce_shards(const Group& group, const Ready& bucket, std::uint64_t number) {
+  std::vector<Range> own;
+  for (const Range& sum : own_sums_) own.push_back(sum.slice(bucket.at, bucket.n));
+  co_await fixed_tree_reduce_scatter(group, options_.recipe.shards, held_, own,
+                                     own_part(group, bucket), number);
+  const Range g = replica_.g.range(bucket.at, bucket.n);
+  if (rounds(options_.rule) > 0)
+    co_await direct_all_gather(group, g, operation(bucket, kOperationsEach - 1));
+}
+
+Range SyncStep::own_part(const Group& group, const Ready& bucket) {
+  const Range g = replica_.g.range(bucket.at, bucket.n);
+  switch (options_.recipe.updater) {
+    case Updater::Everyone:
+    case Updater::Apart: return g;
+    case Updater::Owners: return part_of(g, group.rank.value(), group.size());
+    case Updater::Root: return g.slice(Elements(0), group.rank == Rank(0) ? g.n : Elements(0));
+  }
+  return g;
+}
+
+Task<void> SyncStep::spread(const Group& group, const Ready& bucket) {
+  const Updater updater = options_.recipe.updater;
+  if (updater == Updater::Everyone || updater == Updater::Apart || group.size() == 1) co_return;
+  const Step next = replica_.step + Step(1);
+  const unsigned arrays = 1 + slots(options_.rule);
+  co_await with_group([&](TaskGroup& tasks) -> Task<> {
+    for (unsigned a = 0; a < arrays; ++a) {
+      const Range array = a == 0 ? replica_.w(next) : replica_.slots(next);
+      const Elements from = a == 0 ? bucket.at : replica_.N * (a - 1) + bucket.at;
+      const Range range = array.slice(from, bucket.n);
+      const std::uint64_t number = operation(bucket, kSpread + a);
+      tasks.spawn(updater == Updater::Owners ? direct_all_gather(group, range, number)
+                                             : tree_broadcast(group, Rank(0), range, number));
+    }
+    co_return;
+  });
+}
+
+// ---- The update
+
+UpdateStep SyncStep::update_step() const {
+  const std::uint64_t samples = replica_.ledger.samples_per_epoch();
+  const Step per_epoch((samples + options_.batch - 1) / options_.batch);
+  const double eta = shoal::eta(options_.schedule, options_.eta, replica_.step, per_epoch,
+                                options_.steps, options_.workers);
+  return {eta, replica_.step.value() + 1, static_cast<double>(batch_)};
+}
+
+Shard SyncStep::shard_of(Range own) {
+  const Step now = replica_.step;
+  const Step next = now + Step(1);
+  const unsigned k = slots(options_.rule);
+  const auto of_slots = [&](Range all) {
+    return k == 0 ? all : all.slice(own.at, replica_.N * (k - 1) + own.n);
+  };
+  Shard shard{replica_.w(next).slice(own.at, own.n),
+              own,
+              of_slots(replica_.slots(next)),
+              own.at,
+              segments_,
+              replica_.N};
+  if (replica_.copies == Copies::Two) {
+    shard.before_w = replica_.w(now).slice(own.at, own.n);
+    shard.before_slots = of_slots(replica_.slots(now));
+  }
+  return shard;
+}
+
+Task<void> SyncStep::apply(Range own, const Sums& total) {
+  while (!replica_.valid) co_await state_here_.wait();
+  if (own.n == Elements(0)) co_return;
+  co_await shoal::apply(node_.env, options_.rule, update_step(), shard_of(own), total);
+}
+
+// Sums of squares over all parameters, from those over each member's part.
+Task<Sums> SyncStep::norms(const Group& group) {
+  while (!replica_.valid) co_await state_here_.wait();
+  const std::uint64_t P = group.size();
+  const Updater updater = options_.recipe.updater;
+  const bool whole =
+      options_.recipe.shards > 0 || updater == Updater::Everyone || updater == Updater::Apart;
+  const bool shared = !whole && P > 1;
+  Sums total;
+  for (unsigned round = 0; round < rounds(options_.rule); ++round) {
+    Sums own;
+    for (const Ready& bucket : buckets_) {
+      const Range part = own_part(group, bucket);
+      const Sums sums =
+          co_await measure(node_.env, options_.rule, update_step(), shard_of(part), round, total);
+      own += sums;
+    }
+    if (!shared) {
+      total += own;
+      continue;
+    }
+    const std::size_t size = own.values.size() * sizeof(double);
+    sums_.blocks.assign(P * size, std::byte{0});
+    sums_.room.assign(P * size, std::byte{0});
+    put_block(sums_.blocks, group.rank.value(), std::span<const double>(own.values));
+    const std::uint64_t number = kNorms + replica_.step.value() * kRounds + round;
+    co_await all_gather(group, sums_.blocks, sums_.room, number);
+    for (std::uint64_t r = 0; r < P; ++r) {
+      std::memcpy(own.values.data(), sums_.blocks.data() + r * size, size);
+      total += own;
+    }
+  }
+  co_return total;
+}
+
+// ---- What the members tell each other
+
+Task<void> SyncStep::tell(const Group& group, bool wants_to_leave) {
+  const std::uint64_t P = group.size();
+  own_note_.leave = wants_to_leave ? 1 : 0;
+  notes_.blocks.assign(P * sizeof(StepNote), std::byte{0});
+  notes_.room.assign(P * sizeof(StepNote), std::byte{0});
+  put_block(notes_.blocks, group.rank.value(), std::span<const StepNote>(&own_note_, 1));
+  co_await all_gather(group, notes_.blocks, notes_.room, kNotes + replica_.step.value());
+  std::vector<StepNote> notes(P);
+  std::memcpy(notes.data(), notes_.blocks.data(), notes_.blocks.size());
+  for (std::uint64_t r = 0; r < P; ++r) {
+    leave_ = leave_ || notes[r].leave != 0;
+    if (notes[r].samples == 0 || notes[r].compute_ns == 0) continue;
+    const double speed =
+        1e9 * static_cast<double>(notes[r].samples) / static_cast<double>(notes[r].compute_ns);
+    speeds_[r] = speeds_[r] <= 0 ? speed : 0.8 * speeds_[r] + 0.2 * speed;
+  }
+}
+
+StepReport SyncStep::commit() {
+  for (const Lot& lot : lots_) {
+    std::uint64_t left = lot.counted;
+    for (const Share& share : lot.shares) {
+      const std::uint64_t n = std::min(left, share.n);
+      replica_.ledger.settle({share.epoch, share.at, n}, SampleEnd::Applied);
+      left -= n;
+    }
+  }
+  if (options_.recipe.turnout == Turnout::First) {
+    replica_.ledger.settle_leases(SampleEnd::Dropped);
+  } else {
+    replica_.ledger.revoke_all();  // What was left over comes first next time.
+  }
+  const LedgerPlace place = replica_.ledger.place();
+  const auto all = static_cast<double>(replica_.ledger.samples_per_epoch());
+  if (static_cast<double>(place.done()) >= options_.recipe.epoch_fraction * all)
+    replica_.ledger.drop_rest();
+  ++replica_.step;
+  report_.samples = batch_;
+  guests_.assign(guests_.size(), false);
+  own_note_.samples = report_.own.samples;
+  own_note_.compute_ns = static_cast<std::uint64_t>(report_.compute.count());
+  return report_;
+}
+
+}  // namespace shoal

@@ -1,0 +1,155 @@
+// One step of synchronous training, made by all members of a view together: from the state before
+// it to the state after it. sync.h has the whole; this is its inner part, a private one.
+//
+//   deal     the global batch is cut into lots, and each lot has a worker
+//   compute  every worker sums the gradients of its lots into g, bucket by bucket, last layer first
+//   reduce   the g of all are added up, for whoever updates them
+//   apply    the updaters move their part of the state, out of place
+//   spread   what was moved reaches all
+//
+// A recipe with logical shards sums the gradient of each in one fixed tree (fixed_tree.h); one that
+// does not wait for all asks rank 0 whose gradients count (turnout.h). Both exchange at the end.
+//
+// With Updater::Owners the reduced range never leaves its owner, and each applies 1/P of the
+// update. Nothing is changed but the copy of the state that is next: a step that is given up is as
+// if it had never begun.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "collective/fixed_tree.h"
+#include "collective/group.h"
+#include "data/ledger.h"
+#include "learner/learner.h"
+#include "optim/update.h"
+#include "runtime/channel.h"
+#include "strategy/journal.h"
+#include "strategy/replica.h"
+#include "strategy/sync.h"
+#include "strategy/turnout.h"
+
+namespace shoal {
+
+// A part of the global batch, computed in one go.
+struct Lot {
+  std::uint32_t number = 0;  // draws of its forward pass differ by it
+  std::vector<Rank> workers;
+  std::vector<Share> shares;
+  Rank winner;                // of the workers, the one whose gradient counts; or kDropped
+  std::uint64_t counted = 0;  // samples of it that do
+
+  std::uint64_t samples() const;
+  bool is_of(Rank r) const { return std::ranges::find(workers, r) != workers.end(); }
+};
+
+// What each member tells all others in every step.
+struct StepNote {
+  std::uint64_t leave = 0;       // it wants to leave
+  std::uint64_t samples = 0;     // of its last gradient,
+  std::uint64_t compute_ns = 0;  // and how long that took
+};
+
+// n things in proportion to the weights, which are not all zero; the first get what is left over.
+std::vector<std::uint64_t> split(std::uint64_t n, const std::vector<double>& weights);
+
+class SyncStep {
+ public:
+  SyncStep(Node& node, Learner& learner, Replica& replica, const SyncOptions& options);
+
+  // The members of the view have agreed on where they stand; guests, by rank, are still to get the
+  // state, and have no samples in the first step.
+  void begin_view(const View& view, std::vector<bool> guests);
+  // The state came, or was replaced.
+  void state_arrived();
+
+  void deal(const View& view);
+  const std::vector<Lot>& lots() const { return lots_; }
+  // Until the state after the step is complete here, next to that before it.
+  Task<void> run(const Group& group);
+  // Tells the others what they should know of this member, and hears it of them.
+  Task<void> tell(const Group& group, bool wants_to_leave);
+  Task<void> prefetch(const Group& group);
+  // The step counts. REQUIRES: run() and tell() have ended.
+  StepReport commit();
+  bool somebody_leaves() const { return leave_; }
+
+ private:
+  struct Gathering {  // of all_gather: both live until the generation is retired
+    std::vector<std::byte> blocks, room;
+  };
+
+  // sync_compute.cc: from the ledger to gradients.
+  std::uint64_t batch_of(const View& view) const;
+  std::vector<double> weights() const;
+  std::vector<std::vector<Rank>> workers_of_lots() const;
+  std::vector<SampleId> samples_of(const Lot& lot) const;
+  Portion portion_of(const Lot& lot, std::size_t pass, std::size_t passes) const;
+  Task<void> compute(Channel<Ready>& ready, Rank rank);
+  Task<void> compute_shards(const Group& group);
+  Task<void> compute_subtree(Subtree node, Range into);
+  Task<void> compute_shard(std::uint32_t shard, GradientTarget target);
+  Range spare();
+  Task<void> add_to(Range sum, Range term);
+  // sync_turnout.cc
+  Task<void> compute_until_decided(const Group& group);
+  Task<void> compute_pieces(const Group& group);
+  Task<void> decide(const Group& group);
+  Task<void> hear_decision(const Group& group);
+  Task<void> until_decided();
+  Task<void> count_samples(const Group& group);
+  void cut_whole_range();
+  void keep_rest();
+  void take_rest();
+  Task<void> average_rest(const Group& group);
+
+  // sync_step.cc: from gradients to the next state.
+  Task<void> exchange(const Group& group, Ready bucket);
+  Task<void> reduce(const Group& group, const Ready& bucket);
+  Task<void> reduce_shards(const Group& group, const Ready& bucket, std::uint64_t number);
+  Task<void> spread(const Group& group, const Ready& bucket);
+  Task<void> apply(Range own, const Sums& total);
+  Task<Sums> norms(const Group& group);
+  Shard shard_of(Range own);
+  UpdateStep update_step() const;
+  Range own_part(const Group& group, const Ready& bucket);
+  std::uint64_t operation(const Ready& bucket, std::uint64_t what) const;
+
+  Node& node_;
+  Learner& learner_;
+  Replica& replica_;
+  const SyncOptions& options_;
+  const std::vector<Segment> segments_;
+  // Of the view.
+  std::vector<bool> guests_;
+  std::vector<double> speeds_;  // samples a second, by rank; 0: not known yet
+  Signal state_here_;
+  // Of the step.
+  std::vector<Lot> lots_;
+  std::uint64_t batch_ = 0;      // samples that count
+  std::vector<Rank> terms_;      // whose gradients are added, in this order
+  std::deque<Ready> buckets_;    // of the gradient
+  std::vector<HeldSum> held_;    // of all shards,
+  std::vector<Range> own_sums_;  // and those that are held here
+  std::deque<Arena> spares_;
+  std::size_t spares_used_ = 0;
+  std::uint64_t done_ = 0;  // samples of the own lot whose gradient is in g
+  std::uint64_t own_done_ = 0, heard_done_ = 0;
+  std::vector<std::uint64_t> decision_, told_;
+  bool decided_ = false;
+  Signal decided_here_;
+  StepReport report_;
+  bool leave_ = false;
+  StepNote own_note_;  // of the last step
+  Gathering notes_, sums_, rests_, counts_;
+  // The rest of the model's state (running statistics) is changed in place by forward passes: as it
+  // was before the step, and as each own lot left it.
+  std::vector<float> rest_before_;
+  Step rest_of_;
+  bool rest_kept_ = false;
+  std::vector<float> rest_after_;
+};
+
+}  // namespace shoal
