@@ -31,19 +31,22 @@ struct Model {
   double eta;
   double shipped;  // how many times PyTorch as shipped is asked for,
   double same;     // and with the BLAS kernels that we chose
+  double ddp;      // how many times DistributedDataParallel, with several workers,
+  double apart;    // which part of workers that never talk,
+  double barrier;  // and of those that only meet; 0: nothing is asked for
 };
 constexpr Model kModels[] = {
-    {"lenet", "idx:{}/idx", 0.02, 1.1, 1},
-    {"mlp:784-2048-2048-10", "idx:{}/idx", 0.02, 1.1, 1},
-    {"alexnet", "cifar10:{}/cifar", 0.02, 0.97, 0.97},
-    {"vgg:11", "cifar10:{}/cifar", 0.02, 0.97, 0.97},
-    {"resnet:20", "cifar10:{}/cifar", 0.05, 0.97, 0.97},
-    {"resnet:18", "cifar10:{}/cifar", 0.02, 0.97, 0.97},
-    {"lstm", "text:{}/text", 0.5, 0.97, 0.97},
-    {"gru", "text:{}/text", 0.5, 0.97, 0.97},
-    {"transformer", "text:{}/text", 0.05, 0.97, 0.97},
-    {"autoencoder", "idx:{}/idx", 0.5, 0.97, 0.97},
-    {"linear", "idx:{}/idx", 0.001, 0.97, 0.97},
+    {"lenet", "idx:{}/idx", 0.02, 1.1, 1, 1.2, 0.95, 0.98},
+    {"mlp:784-2048-2048-10", "idx:{}/idx", 0.02, 1.1, 1, 1.45, 0.9, 0.96},
+    {"alexnet", "cifar10:{}/cifar", 0.02, 0.97, 0.97, 1, 0, 0},
+    {"vgg:11", "cifar10:{}/cifar", 0.02, 0.97, 0.97, 1, 0, 0},
+    {"resnet:20", "cifar10:{}/cifar", 0.05, 0.97, 0.97, 1, 0, 0},
+    {"resnet:18", "cifar10:{}/cifar", 0.02, 0.97, 0.97, 1, 0, 0},
+    {"lstm", "text:{}/text", 0.5, 0.97, 0.97, 1, 0, 0},
+    {"gru", "text:{}/text", 0.5, 0.97, 0.97, 1, 0, 0},
+    {"transformer", "text:{}/text", 0.05, 0.97, 0.97, 1, 0, 0},
+    {"autoencoder", "idx:{}/idx", 0.5, 0.97, 0.97, 1, 0, 0},
+    {"linear", "idx:{}/idx", 0.001, 0.97, 0.97, 1, 0, 0},
 };
 
 // One run of one program.
@@ -98,12 +101,13 @@ std::string data_of(const Model& model, const Scratch& scratch) {
   return data.replace(data.find("{}"), 2, scratch.path());
 }
 
-// What metrics.jsonl says of the steps, all but the first few.
+// What metrics.jsonl says of the steps of node 0, all but the first few.
 void read_steps(const std::string& metrics, Trained& result) {
   std::vector<double> steps, gradients, losses;
   std::istringstream lines(metrics);
   double before = 0;
   for (std::string line; std::getline(lines, line);) {
+    if (field(line, "node") != 0) continue;
     const double now = field(line, "time_s");
     losses.push_back(field(line, "loss"));
     if (losses.size() > kWarmup) {
@@ -131,31 +135,36 @@ class TrainBench {
   }
 
   void measure(const Model& model, int threads, std::vector<BenchRow>& rows) const;
+  void measure_workers(const Model& model, int threads, std::vector<BenchRow>& rows) const;
 
  private:
   static std::string python() {
     return fmt::format("/usr/bin/python3 -B {}/pytorch_train.py", SHOAL_BENCH_PEERS);
   }
-  Trained ours(const Model& model, int threads, int steps) const;
+  std::string command_of(const Model& model, int threads, int steps, const fs::path& out,
+                         const std::string& flags) const;
+  Trained read_run(const fs::path& out) const;
+  Trained ours(const Model& model, int threads, int steps, const std::string& flags = "") const;
+  Trained apart(const Model& model, int threads, int steps) const;
+  Trained ddp(const Model& model, int threads, int steps) const;
+  static Trained read_peer(const Finished& finished, const std::string& command);
   Trained theirs(const Model& model, int threads, int steps, const std::string& blas) const;
 
   const TrainBenchOptions& options_;
   Scratch scratch_;
 };
 
-Trained TrainBench::ours(const Model& model, int threads, int steps) const {
-  const fs::path out = scratch_ / "run";
-  fs::remove_all(out);
+std::string TrainBench::command_of(const Model& model, int threads, int steps, const fs::path& out,
+                                   const std::string& flags) const {
   // What is probed is kept for the rounds to come, and for nobody else.
-  const std::string command = fmt::format(
+  return fmt::format(
       "XDG_CACHE_HOME={} {} train --model {} --data {} --batch {} --steps {} --optimizer momentum "
-      "--eta {} --schedule constant --threads {} --save-every 1000000 --quiet --out {}{}",
+      "--eta {} --schedule constant --threads {} --save-every 1000000 --quiet --out {}{} {}",
       scratch_.path(), options_.shoal, model.name, data_of(model, scratch_), kBatch, steps,
-      model.eta, threads, out.string(), options_.tune ? "" : " --no-tune");
-  const Finished finished = run_command(command);
-  if (finished.status != 0)
-    throw Error(fmt::format("`{}` ended with status {}:\n{}", command, finished.status,
-                            finished.output.substr(0, 2000)));
+      model.eta, threads, out.string(), options_.tune ? "" : " --no-tune", flags);
+}
+
+Trained TrainBench::read_run(const fs::path& out) const {
   Trained result;
   read_steps(content_of(out / "metrics.jsonl"), result);
   const std::string summary = content_of(out / "summary.json");
@@ -169,6 +178,55 @@ Trained TrainBench::ours(const Model& model, int threads, int steps) const {
   return result;
 }
 
+void require_success(const std::string& command, const Finished& finished) {
+  if (finished.status != 0)
+    throw Error(fmt::format("`{}` ended with status {}:\n{}", command, finished.status,
+                            finished.output.substr(0, 2000)));
+}
+
+Trained TrainBench::ours(const Model& model, int threads, int steps,
+                         const std::string& flags) const {
+  const fs::path out = scratch_ / "run";
+  fs::remove_all(out);
+  const std::string command = command_of(model, threads, steps, out, flags);
+  require_success(command, run_command(command));
+  return read_run(out);
+}
+
+// All at the same time, each for itself: the mean of their steps.
+Trained TrainBench::apart(const Model& model, int threads, int steps) const {
+  std::string command;
+  std::vector<fs::path> outs;
+  for (int i = 0; i < options_.workers; ++i) {
+    outs.push_back(scratch_ / fmt::format("apart-{}", i).c_str());
+    fs::remove_all(outs.back());
+    command += fmt::format("{{ {}; }} & ", command_of(model, threads, steps, outs.back(), ""));
+  }
+  command += "wait";
+  require_success(command, run_command(command));
+  Trained result;
+  for (const fs::path& out : outs) {
+    const Trained one = read_run(out);
+    const double step_s = result.step_s + one.step_s / options_.workers;
+    result = one;
+    result.step_s = step_s;
+  }
+  return result;
+}
+
+Trained TrainBench::ddp(const Model& model, int threads, int steps) const {
+  const fs::path store = scratch_ / "ddp-store";
+  fs::remove(store);
+  std::string command;
+  for (int rank = 0; rank < options_.workers; ++rank)
+    command += fmt::format(
+        "env -u OPENBLAS_CORETYPE OMP_NUM_THREADS={1} OPENBLAS_NUM_THREADS={1} {0} ddp {2} {3} {4} "
+        "{5} {1} {6} {7} {8} {9} & ",
+        python(), threads, scratch_.path(), model.name, steps, kWarmup, model.eta, rank,
+        options_.workers, store.string());
+  return read_peer(run_command(command + "wait"), command);
+}
+
 Trained TrainBench::theirs(const Model& model, int threads, int steps,
                            const std::string& blas) const {
   const std::string command = fmt::format(
@@ -176,7 +234,10 @@ Trained TrainBench::theirs(const Model& model, int threads, int steps,
       "{5} {6} {2} {7}",
       python(), blas.empty() ? "" : "OPENBLAS_CORETYPE=" + blas, threads, scratch_.path(),
       model.name, steps, kWarmup, model.eta);
-  const Finished finished = run_command(command);
+  return read_peer(run_command(command), command);
+}
+
+Trained TrainBench::read_peer(const Finished& finished, const std::string& command) {
   Trained result;
   result.step_s = number_after(finished, "step_s ", 0, command);
   result.first_loss = number_after(finished, "first_loss ", 0, command);
@@ -230,6 +291,51 @@ void TrainBench::measure(const Model& model, int threads, std::vector<BenchRow>&
                           "the target leaves them out"});
 }
 
+void TrainBench::measure_workers(const Model& model, int threads,
+                                 std::vector<BenchRow>& rows) const {
+  const int P = options_.workers;
+  const std::string name =
+      fmt::format("{}, {} workers of {} thread{}", model.name, P, threads, threads == 1 ? "" : "s");
+  BenchRow row{.name = name, .unit = "samples/s", .verified = true};
+  const std::string several = fmt::format("--workers {}", P);
+  const Trained look = ours(model, threads, kFirstLook, several);
+  const int steps =
+      kWarmup + std::clamp(static_cast<int>(kRoundS * options_.scale / look.step_s), 5, 400);
+  const auto check = [&](const Trained& t) {
+    row.verified = row.verified && t.learned() && t.parameters == look.parameters;
+    return P * kBatch / t.step_s;
+  };
+  std::vector<double> own, one, alone, meeting, peer;
+  for (int round = 0; round < options_.rounds; ++round) {
+    own.push_back(check(ours(model, threads, steps, several)));
+    alone.push_back(check(apart(model, threads, steps)));
+    meeting.push_back(check(ours(model, threads, steps, several + " --update apart")));
+    one.push_back(check(ours(model, threads, steps)) / P);
+    if (options_.peer == "pytorch") peer.push_back(check(ddp(model, threads, steps)));
+  }
+  row.ours = median(own);
+  row.note =
+      fmt::format("{:.2f} ms a step; {:.1f} % of {} times one worker alone ({:.0f})",
+                  1e3 * P * kBatch / row.ours, 100 * row.ours / P / median(one), P, median(one));
+  if (!peer.empty()) {
+    row.peers["pytorch ddp"] = median(peer);
+    row.target = model.ddp * median(peer);
+    row.note += fmt::format("; {:.3f} times pytorch ddp, which keeps {:.1f} %",
+                            row.ours / median(peer), 100 * median(peer) / P / median(one));
+  }
+  rows.push_back(row);
+  const auto part = [&](const char* of, const std::vector<double>& rates, double target) {
+    rows.push_back({.name = fmt::format("{}: part of {}", name, of),
+                    .ours = 100 * row.ours / median(rates),
+                    .unit = "%",
+                    .target = 100 * target,
+                    .verified = row.verified,
+                    .note = fmt::format("they make {:.0f} samples/s", median(rates))});
+  };
+  part("workers that never talk", alone, model.apart);
+  part("workers that only meet once a step", meeting, model.barrier);
+}
+
 const Model& find(const std::string& name) {
   std::vector<std::string> known;
   for (const Model& model : kModels) {
@@ -250,7 +356,9 @@ std::vector<BenchRow> bench_train(const TrainBenchOptions& options) {
   const TrainBench bench(options);
   std::vector<BenchRow> rows;
   for (const Model& model : models)
-    for (const int threads : options.threads) bench.measure(model, threads, rows);
+    for (const int threads : options.threads)
+      options.workers == 1 ? bench.measure(model, threads, rows)
+                           : bench.measure_workers(model, threads, rows);
   return rows;
 }
 

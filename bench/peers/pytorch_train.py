@@ -2,6 +2,8 @@
 
   pytorch_train.py make FOLDER                                  writes the data that both train on
   pytorch_train.py train FOLDER MODEL STEPS WARMUP THREADS ETA  prints the median time of a step
+  pytorch_train.py ddp FOLDER MODEL STEPS WARMUP THREADS ETA RANK WORKERS STORE
+                        the same as one of several ranks of DistributedDataParallel over gloo
 
 The networks are those of src/learner/torch/models_*.cc, layer by layer."""
 import math
@@ -285,31 +287,46 @@ def loss_of(model, output, x, y):
 
 # ---- The loop
 
-def train(folder, model, steps, warmup, threads, eta):
+def train(folder, model, steps, warmup, threads, eta, rank=0, workers=1):
     torch.set_num_threads(threads)
     torch.manual_seed(1)
     inputs, targets, classes = load(folder, model)
     net = network(model, classes)
+    if workers > 1:
+        net = nn.parallel.DistributedDataParallel(net)
     optimizer = torch.optim.SGD(net.parameters(), lr=eta, momentum=0.9)
     times, losses = [], []
-    at = 0
+    at = rank * BATCH
     for _ in range(steps):
         begin = time.perf_counter()
         x, y = inputs[at:at + BATCH], targets[at:at + BATCH]
-        at = (at + BATCH) % len(inputs)
+        at = (at + workers * BATCH) % len(inputs)
         optimizer.zero_grad(set_to_none=True)
         loss = loss_of(model, net(x), x, y)
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
         times.append(time.perf_counter() - begin)
+    if rank > 0:
+        return
     print("parameters", sum(p.numel() for p in net.parameters()))
     print("first_loss", losses[0])
     print("last_loss", statistics.mean(losses[-3:]))
     print("step_s", statistics.median(times[warmup:]))
 
 
+def ddp(arguments):
+    rank, workers = int(arguments[8]), int(arguments[9])
+    torch.distributed.init_process_group("gloo", init_method=f"file://{arguments[10]}", rank=rank,
+                                         world_size=workers)
+    train(pathlib.Path(arguments[2]), arguments[3], *map(int, arguments[4:7]), float(arguments[7]),
+          rank, workers)
+    torch.distributed.barrier()
+
+
 if sys.argv[1] == "make":
     make(pathlib.Path(sys.argv[2]))
+elif sys.argv[1] == "ddp":
+    ddp(sys.argv)
 else:
     train(pathlib.Path(sys.argv[2]), sys.argv[3], *map(int, sys.argv[4:7]), float(sys.argv[7]))

@@ -140,8 +140,8 @@ std::vector<std::string> words_in(const std::string& list) {
 
 ExitCode run_training(const Options& o, const TrainOptions& t) {
   require_length(o);
-  if (t.workers != 1)
-    throw ConfigError(fmt::format("--workers {}: so far one worker is measured", t.workers));
+  if (t.workers < 1 || t.workers > 1024)
+    throw ConfigError(fmt::format("--workers {} is not in 1..1024", t.workers));
   TrainBenchOptions train;
   train.shoal = std::filesystem::read_symlink("/proc/self/exe");
   train.peer = t.peer;
@@ -156,6 +156,7 @@ ExitCode run_training(const Options& o, const TrainOptions& t) {
   train.rounds = static_cast<int>(o.repeats);
   train.scale = o.scale;
   train.tune = !t.no_tune;
+  train.workers = static_cast<int>(t.workers);
   return show(o, bench_train(train));
 }
 
@@ -201,8 +202,8 @@ Command bench_command() {
   auto t = std::make_shared<TrainOptions>();
   Command train{
       .name = "train",
-      .summary = "training with one worker, beside PyTorch's own loop",
-      .options = {{"--workers", "how many workers", &t->workers},
+      .summary = "training, beside PyTorch's own loop, or its DDP with several workers",
+      .options = {{"--workers", "how many workers, all on this host", &t->workers},
                   {"--peer", "beside what", &t->peer, false, {"pytorch", "none"}},
                   {"--models", "some of them, with commas between; by default all", &t->models},
                   {"--threads", "of ours and theirs; several with commas between", &t->threads},
