@@ -147,6 +147,7 @@ Task<bool> Worker::in_view(ViewPtr view) {
 
   const bool level = co_await before_next_view(level_up(group));
   if (!level) co_return false;
+  if (journal_ != nullptr) journal_->view_begun(*view);
   if (behind_ == Need::Reduced) {
     node_.env.probe("sync: a reduced step was copied from a peer");
     deal(*view);
@@ -161,10 +162,7 @@ Task<bool> Worker::in_view(ViewPtr view) {
       if (!evaluated) co_return false;
     }
     if (replica_.step >= options_.steps) break;
-    if (journal_ != nullptr && journal_->leave()) {
-      if (group.rank == Rank(0)) co_await save();
-      co_return true;
-    }
+    if (journal_ != nullptr && journal_->leave()) break;
     const std::vector<Share> shares = deal(*view);
     const Share own = shares[group.rank.value()];
     note(EventKind::ShareAdded, generation, replica_.step.value(), position(own.epoch, own.at),
