@@ -5,5 +5,8 @@ find_dependency(fmt)
 find_dependency(OpenSSL)
 find_dependency(ZLIB)
 find_dependency(tomlplusplus)
+find_dependency(CURL)
+find_dependency(nlohmann_json)
+find_package(ucx QUIET)  # if it was built with it
 find_dependency(Torch)
 include("${CMAKE_CURRENT_LIST_DIR}/shoalTargets.cmake")

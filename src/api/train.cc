@@ -151,8 +151,8 @@ std::vector<Option> options_of(TrainFlags& flags, bool own_data) {
   return options;
 }
 
-ComputeChoice compute_choice(const TrainFlags& flags) {
-  ComputeChoice choice = plain_choice(wish_of(flags), cores_of_this_machine());
+ComputeChoice compute_choice(const TrainRun& run) {
+  ComputeChoice choice = plain_choice(wish_of(run.flags), run.cores());
   const char* const kernels = std::getenv("OPENBLAS_CORETYPE");
   choice.blas = kernels == nullptr ? "" : kernels;
   choice.reason = "kernels: by OPENBLAS_CORETYPE, which is read before main";
@@ -175,8 +175,23 @@ Trained trained_of(const TrainRun& run, std::shared_ptr<torch::nn::Module> modul
   return t;
 }
 
-// The flags are complete.
+// Of the launcher, when its workers have ended.
+void follow_workers(TrainRun& run, ExitCode code) {
+  if (code != ExitCode::kOk && code != ExitCode::kStopped)
+    throw Error(fmt::format("the workers ended with status {}", static_cast<int>(code)));
+  take_result(run);
+  run.result.totals.left = code == ExitCode::kStopped;
+}
+
+// The flags are complete. What a worker of several has learnt is in the run's folder: its program
+// ends here, and that of the launcher goes on.
 Trained run_training(const Training& training, TrainRun& run) {
+  static int calls = 0;
+  if (++calls > 1 && run.company.part != Part::Alone)
+    throw ConfigError(
+        "--workers: every worker runs this program from its start, so that it can train only once "
+        "with several; train with one worker, or in another program");
+  run.before_threads();
   OwnData own;
   const bool is_own = training.data.spec.empty();
   if (is_own) {
@@ -185,7 +200,7 @@ Trained run_training(const Training& training, TrainRun& run) {
   } else {
     run.use(open_data(run.flags));
   }
-  run.choice = compute_choice(run.flags);
+  run.choice = run.handed ? run.handed->compute : compute_choice(run);
   run.torch_version = describe_torch().version;
   set_torch_compute(run.compute());
 
@@ -199,7 +214,9 @@ Trained run_training(const Training& training, TrainRun& run) {
     lent->keep(run.learner->layout(), state);
   };
   try {
-    run.train();
+    const ExitCode code = run.train();
+    if (run.company.part == Part::Worker) std::exit(static_cast<int>(code));
+    if (run.company.part == Part::Launcher) follow_workers(run, code);
   } catch (...) {
     run.learner.reset();
     throw;

@@ -1,17 +1,14 @@
 // shoal launch: starts the processes of a job, on this host or on several, and watches them.
 #include <fmt/core.h>
-#include <unistd.h>
 
-#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
-#include <optional>
 
 #include "base/error.h"
 #include "cli/commands.h"
-#include "job/office.h"
-#include "launch/job.h"
+#include "job/launcher.h"
+#include "launch/ranks.h"
 
 namespace shoal {
 namespace {
@@ -27,26 +24,6 @@ struct Options {
   std::vector<std::string> words;  // without the dashes
 };
 
-std::map<std::string, std::string> whole_environment() {
-  std::map<std::string, std::string> all;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string text = *entry;
-    const std::size_t equals = text.find('=');
-    if (equals != std::string::npos) all.emplace(text.substr(0, equals), text.substr(equals + 1));
-  }
-  return all;
-}
-
-std::uint32_t parse_ranks(const std::string& text) {
-  std::uint32_t ranks = 0;
-  const char* end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, ranks);
-  if (error != std::errc{} || stopped != end || ranks == 0)
-    throw ConfigError(
-        fmt::format("-n {}: how many processes? take a whole number from 1 on", text));
-  return ranks;
-}
-
 LaunchOptions job_options(const Options& o, const std::vector<std::string>* program) {
   if (program == nullptr)
     throw ConfigError(fmt::format("launch: write -- before the program: shoal launch -n 4 -- {}",
@@ -57,39 +34,27 @@ LaunchOptions job_options(const Options& o, const std::vector<std::string>* prog
   if (o.tag && o.no_tag) throw ConfigError("launch: --tag-output and --no-tag exclude each other");
   LaunchOptions job;
   job.program = *program;
-  if (!o.ranks.empty()) job.ranks = parse_ranks(o.ranks);
+  if (!o.ranks.empty()) {
+    const RankCount count = parse_rank_count("-n", o.ranks);
+    job.ranks = count.most;
+    job.minimum = count.least;
+  }
   job.hosts = o.hosts;
   job.settings = o.settings;
   job.name = o.name;
   job.listen = o.listen;
   job.stores = o.stores;
-  job.policy = {o.restarts, o.keep_going};
+  job.policy.restarts = o.restarts;
+  job.policy.keep_going = o.keep_going;
   if (o.tag || o.no_tag) job.tag = o.tag;
   job.environment = whole_environment();
   job.directory = std::filesystem::current_path();
   return job;
 }
 
-OfficeOptions office_of(const JobPlan& plan) {
-  OfficeOptions office;
-  office.job = plan.name;
-  office.token = plan.token;
-  office.listen = plan.master_addr;
-  office.port = plan.master_port;
-  office.world = plan.world;
-  return office;
-}
-
 ExitCode run(const Options& o, const std::vector<std::string>* program) {
   try {
-    LiveLoop loop;
-    Output output(loop, STDOUT_FILENO, STDERR_FILENO);
-    Job job(loop, output, job_options(o, program));
-    std::optional<JobOffice> office;  // before the first process looks for it
-    if (job.plan().office) office.emplace(loop, office_of(job.plan()));
-    job.start();
-    loop.run();
-    return static_cast<ExitCode>(job.status());
+    return static_cast<ExitCode>(run_job(job_options(o, program)));
   } catch (const CannotRun& error) {
     fmt::print(stderr, "shoal launch: {}\n", error.what());
     return static_cast<ExitCode>(error.status());
@@ -103,7 +68,8 @@ Command launch_command(const std::vector<std::string>* program) {
   return {
       .name = "launch",
       .summary = "start the processes of a job and watch them: shoal launch -n 4 -- PROGRAM ...",
-      .options = {{"-n,--ranks", "how many processes; by default what --hosts takes", &o->ranks},
+      .options = {{"-n,--ranks", "how many processes, or MIN:MAX; by default what --hosts takes",
+                   &o->ranks},
                   {"--restart", "start failed ones again, as often as this in all", &o->restarts},
                   {"--keep-going", "a failed one does not end the others", &o->keep_going},
                   {"--tag-output", "\"[rank] \" before each line, also for one process", &o->tag},

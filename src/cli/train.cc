@@ -14,6 +14,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kHints =
     "  shoal train --model resnet:20 --optimizer adamw      another model, another optimizer\n"
+    "  shoal train --workers 2                              two processes; kill one and see\n"
     "  shoal train --model my.pt --data csv:my.csv          your own (TorchScript, CSV)\n";
 
 fs::path cache_file() {
@@ -24,15 +25,19 @@ fs::path cache_file() {
   return {};
 }
 
-ComputeChoice prepare_compute(const TrainFlags& flags, const Dataset& dataset,
-                              const fs::path& executable) {
-  const ComputeWish wish = wish_of(flags);
-  ProbeTask task;
-  task.model = flags.model;
-  task.shape = dataset.train->shape();
-  task.batch = flags.batch;
-  const ComputeChoice choice =
-      choose_compute(wish, task, cores_of_this_machine(), executable, cache_file());
+ComputeChoice prepare_compute(const TrainRun& run, const fs::path& executable) {
+  ComputeChoice choice;
+  if (run.handed) {
+    choice = run.handed->compute;
+  } else {
+    ComputeWish wish = wish_of(run.flags);
+    wish.only_kept = run.company.part == Part::Worker;  // The others are at work, or probe too.
+    ProbeTask task;
+    task.model = run.flags.model;
+    task.shape = run.dataset.train->shape();
+    task.batch = run.flags.batch;
+    choice = choose_compute(wish, task, run.cores(), executable, cache_file());
+  }
   // Before libtorch is loaded: OpenBLAS reads it then, and never again.
   if (!choice.blas.empty()) setenv("OPENBLAS_CORETYPE", choice.blas.c_str(), 1);
   return choice;
@@ -45,7 +50,8 @@ ExitCode run_train(const TrainFlags& flags, std::vector<ConfigEntry> config) {
   run.use(open_data(run.flags));
 
   const fs::path executable = fs::read_symlink("/proc/self/exe");
-  run.choice = prepare_compute(run.flags, run.dataset, executable);
+  run.choice = prepare_compute(run, executable);
+  run.before_threads();
   const TorchPlugin torch = TorchPlugin::load(plugin_directories(executable));
   torch.set_compute(run.compute());
   run.torch_version = torch.describe().version;

@@ -149,6 +149,7 @@ ComputeChoice choose_compute(const ComputeWish& wish, const ProbeTask& task, int
   if (!wish.probe || all_fixed) return plain;
   const std::string key = cache_key(wish, task, cores);
   if (auto kept = kept_choice(cache, key)) return *kept;
+  if (wish.only_kept) return plain;
 
   // Threads and format first, with the first kernels; then the other kernels with the best of them.
   std::vector<Probed> probed;

@@ -17,11 +17,16 @@ namespace {
 
 void say(const std::string& line) { fmt::print(stderr, "shoal: {}\n", line); }
 
+OfficeOptions with_log(OfficeOptions office) {
+  if (!office.log) office.log = say;
+  return office;
+}
+
 TcpControlOptions control_options(const OfficeOptions& office) {
   TcpControlOptions control{.token = JobToken::from_hex(office.token)};
   control.listen = office.listen;
   control.port = office.port;
-  control.log = say;
+  control.log = office.log;
   return control;
 }
 
@@ -31,9 +36,9 @@ class JobOffice::Impl {
  public:
   Impl(LiveLoop& loop, const OfficeOptions& options)
       : loop_(&loop),
-        options_(options),
+        options_(with_log(options)),
         env_(loop, {}),
-        net_(loop, control_options(options)),
+        net_(loop, control_options(options_)),
         store_(env_),
         tasks_(loop.context()) {
     tasks_.spawn(hold());
@@ -49,8 +54,9 @@ class JobOffice::Impl {
   Task<void> hold() {
     JobOptions job;
     job.job = options_.job;
+    job.view = options_.views;
     job.view.expected = options_.world;
-    job.log = say;
+    job.log = options_.log;
     try {
       // As long as the launcher lives: a rank that was started again may come when all others have
       // left, and finds the job where they left it.
@@ -61,7 +67,7 @@ class JobOffice::Impl {
     } catch (const Cancelled&) {
       throw;
     } catch (const std::exception& error) {
-      say(fmt::format("the coordinator has failed: {}", error.what()));
+      options_.log(fmt::format("the coordinator has failed: {}", error.what()));
     }
   }
   Task<void> drain() { co_await tasks_.join(); }

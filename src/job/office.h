@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "runtime/live/loop.h"
+#include "runtime/view.h"
 
 namespace shoal {
 
@@ -15,7 +17,10 @@ struct OfficeOptions {
   std::string token;
   std::string listen = "127.0.0.1";
   std::uint16_t port = 0;
-  std::uint32_t world = 1;  // the first view waits for as many
+  std::uint32_t world = 1;   // the first view waits for as many
+  CoordinatorOptions views;  // `expected` is set to that
+  // A line for every decision; by default they go to stderr.
+  std::function<void(const std::string& line)> log = {};
 };
 
 // Thread safety: none; it belongs to the thread of its loop.

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "job/host.h"
+#include "launch/ranks.h"
 #include "membership/embedded_store.h"
 #include "membership/member.h"
 #include "runtime/live/compute_thread.h"
@@ -32,6 +33,7 @@ namespace {
 
 constexpr std::size_t kDumpEvents = 40;
 constexpr Duration kFarewellLimit = std::chrono::seconds(1);
+constexpr Duration kStopLook = std::chrono::milliseconds(50);
 
 // How the members of the present view are reached.
 class ViewDirectory final : public Directory {
@@ -61,6 +63,7 @@ class Process::Impl {
  private:
   Task<void> take_part(NodeProgram program);
   Task<void> coordinate_job(Signal& over, bool& is_over);
+  Task<void> watch_stop();
   Task<void> lives(const NodeProgram& program);
   // True: the program has returned. False: the life was fenced.
   Task<bool> live(const NodeProgram& program);
@@ -87,6 +90,8 @@ class Process::Impl {
   ViewDirectory directory_;
   ViewPtr view_;
   WireEndpoint* endpoint_ = nullptr;
+  JobLife* life_ = nullptr;  // as endpoint_
+  bool done_ = false;        // the program has returned
   LiveEnv* node_env_ = nullptr;
   JobMember member_;
 };
@@ -95,6 +100,7 @@ Process::Impl::Impl(ProcessOptions options)
     : options_(std::move(options)),
       node_(options_.place.rank),
       who_(this_process()),
+      loop_(LoopOptions{.origin = options_.origin}),
       env_(loop_, {.node = node_, .seed = options_.seed, .recorder = &recorder_}),
       net_(loop_, control_options()),
       member_(
@@ -219,7 +225,9 @@ Task<void> Process::Impl::take_part(NodeProgram program) {
   co_await with_group([&](TaskGroup& group) -> Task<> {
     if (embedded_) group.spawn(coordinate_job(over, is_over));
     group.spawn(member_.run());
+    if (options_.stop != nullptr) group.spawn(watch_stop());
     co_await lives(program);
+    done_ = true;
     // Whoever holds the job's state stays until the last has left.
     while (!is_over) co_await over.wait();
   });
@@ -230,6 +238,22 @@ Task<void> Process::Impl::coordinate_job(Signal& over, bool& is_over) {
   co_await coordinate(env_, net_, *embedded_, std::move(job), who_);
   is_over = true;
   over.notify_all();
+}
+
+// Each life is asked anew: the one before may have been evicted before it was heard.
+Task<void> Process::Impl::watch_stop() {
+  Incarnation asked{};
+  while (!done_) {
+    if (options_.stop->load(std::memory_order_relaxed)) {
+      if (life_ == nullptr && asked == Incarnation(0))
+        throw NeverJoined("asked to end before the job had begun");
+      if (life_ != nullptr && life_->incarnation() != asked) {
+        asked = life_->incarnation();
+        life_->end_job("it was told to stop");
+      }
+    }
+    co_await env_.sleep(kStopLook);
+  }
 }
 
 Task<void> Process::Impl::lives(const NodeProgram& program) {
@@ -253,6 +277,7 @@ Task<bool> Process::Impl::live(const NodeProgram& program) {
   endpoint.on_fenced([&](const std::string& why) { life->suspect(node_, why); });
   endpoint.on_question([this] { return situation(); });
   endpoint_ = &endpoint;
+  life_ = life.get();
   node_env_ = &env;
   see_view();
   PosixFiles files(env, options_.folder);
@@ -273,6 +298,7 @@ Task<bool> Process::Impl::live(const NodeProgram& program) {
     life->leave();
   }
   endpoint_ = nullptr;
+  life_ = nullptr;
   const std::string why = fenced ? "it was evicted" : "its program has ended";
   co_await end(endpoint, why);
   if (error) std::rethrow_exception(error);
@@ -294,6 +320,15 @@ Process::Process(ProcessOptions options) : impl_(std::make_unique<Impl>(std::mov
 Process::~Process() = default;
 void Process::run(NodeProgram program) { impl_->run(std::move(program)); }
 
+namespace {
+
+std::size_t minimum_of(const Lookup& lookup) {
+  const auto text = lookup("SHOAL_MINIMUM");
+  return text ? parse_rank_count("SHOAL_MINIMUM", *text).most : 1;
+}
+
+}  // namespace
+
 FromEnvironment process_from_environment(const Lookup& lookup) {
   FromEnvironment result;
   ProcessOptions& o = result.options;
@@ -303,6 +338,7 @@ FromEnvironment process_from_environment(const Lookup& lookup) {
   o.etcd = lookup("SHOAL_STORE").value_or("");
   o.listen = lookup("SHOAL_HOST_ADDRESS").value_or("127.0.0.1");
   // shoal launch has the coordinator itself, where it can.
+  o.views.minimum = minimum_of(lookup);
   o.coordinate = o.etcd.empty() && o.place.rank == 0 && lookup("SHOAL_COORDINATOR") != "launcher";
   return result;
 }

@@ -5,11 +5,14 @@
 //   process.run([](Node& node) { return worker(node); });   // the program that is also simulated
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "base/recorder.h"
 #include "base/types.h"
 #include "launch/place.h"
@@ -36,6 +39,16 @@ struct ProcessOptions {
   CoordinatorOptions views;      // expected is set to the number of processes
   Observer* observer = nullptr;  // sees every event of the node
   bool log = true;               // what happens to the job, to stderr
+  // Set by a signal handler: asks that the job ends. May be null.
+  const std::atomic<bool>* stop = nullptr;
+  // Time(0) of the node.
+  std::chrono::steady_clock::time_point origin = std::chrono::steady_clock::now();
+};
+
+// It was asked to end before it had joined.
+class NeverJoined : public Error {
+ public:
+  using Error::Error;
 };
 
 // From the environment of whoever started this process. `secret` holds what must live as long as
@@ -55,8 +68,8 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  // Until the program has returned, in this life or a later one; throws what it throws, and
-  // ConfigError or LinkLost when the job will not have this process, or its coordinator is gone
+  // Until the program has returned, in this life or a later one; throws what it throws, NeverJoined,
+  // and ConfigError or LinkLost when the job will not have this process, or its coordinator is gone
   // for good. Once.
   void run(NodeProgram program);
 

@@ -11,8 +11,21 @@ namespace {
 
 constexpr int kOurself = 1 << 30;       // as a source of output; ranks are smaller
 constexpr int kConnectionFailed = 255;  // as ssh says it
+constexpr int kEnding[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+constexpr int kPassedOn[] = {SIGUSR1, SIGUSR2};
+
+void mask_signals(int how) {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int s : kEnding) sigaddset(&set, s);
+  for (const int s : kPassedOn) sigaddset(&set, s);
+  pthread_sigmask(how, &set, nullptr);
+}
 
 }  // namespace
+
+void hold_signals() { mask_signals(SIG_BLOCK); }
+void release_signals() { mask_signals(SIG_UNBLOCK); }
 
 Job::Job(LiveLoop& loop, Output& output, LaunchOptions options)
     : loop_(loop),
@@ -29,9 +42,9 @@ Job::Job(LiveLoop& loop, Output& output, LaunchOptions options)
 
 void Job::take_signals() {
   signal(SIGPIPE, SIG_IGN);
-  for (const int s : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
+  for (const int s : kEnding)
     loop_.watch_signal(s, [this, s] { interrupted(s); });
-  for (const int s : {SIGUSR1, SIGUSR2}) loop_.watch_signal(s, [this, s] { group_.signal(s); });
+  for (const int s : kPassedOn) loop_.watch_signal(s, [this, s] { group_.signal(s); });
 }
 
 void Job::start() {
@@ -45,8 +58,13 @@ void Job::interrupted(int signal) {
     output_.abandon();
     return;
   }
-  const bool again = signal == SIGINT && interrupts_++ > 0;
-  if (!again) return group_.end(signal);
+  const bool gently = !options_.stop_text.empty();
+  const bool again = (signal == SIGINT || gently) && interrupts_++ > 0;
+  if (!again) {
+    if (gently) say(options_.stop_text);
+    return group_.end(gently ? SIGTERM : signal);
+  }
+  if (gently) broken_ = 128 + signal;
   say("interrupted again: killing all");
   group_.kill();
 }
@@ -65,16 +83,21 @@ void Job::exited(std::uint32_t rank, const Ended& ended) {
       verdict_.ended(rank, Ended{error.status(), 0}, true);
       group_.end(SIGTERM);
     }
-  } else if (ended.failed() && first) {
+  } else if (verdict_.failed(ended, group_.ending()) && first) {
     const bool no_connection =
         ended.code == kConnectionFailed && !options_.hosts.empty() && ended.signal == 0;
     say(fmt::format("{} failed first: {}{}{}", name_of(rank), describe(ended),
                     no_connection ? " (the connection failed, or the program)" : "",
                     next == Next::EndOthers && group_.running() > 0 ? "; ending the others" : ""));
-  } else if (ended.failed() && options_.policy.keep_going && !group_.ending()) {
+  } else if (verdict_.failed(ended, group_.ending()) && options_.policy.keep_going && !group_.ending()) {
     say(fmt::format("{} failed: {}", name_of(rank), describe(ended)));
   }
-  if (next == Next::EndOthers) group_.end(SIGTERM);
+  if (next == Next::EndOthers) {
+    if (options_.kill_others && ended.signal == 0)
+      group_.kill();
+    else
+      group_.end(SIGTERM);
+  }
   if (group_.running() == 0) output_.flush([this] { loop_.stop(); });
 }
 
@@ -91,12 +114,12 @@ int Job::status() const { return broken_ != 0 ? broken_ : verdict_.status(); }
 std::string Job::name_of(std::uint32_t rank) const {
   for (const HostShare& s : plan_.shares)
     if (rank >= s.first && rank - s.first < s.count && !s.host.empty())
-      return fmt::format("rank {} on {}", rank, s.host);
-  return fmt::format("rank {}", rank);
+      return fmt::format("{} {} on {}", options_.called, rank, s.host);
+  return fmt::format("{} {}", options_.called, rank);
 }
 
-void Job::say(const std::string& what) {
-  output_.write(Stream::Err, kOurself, fmt::format("shoal launch: {}\n", what));
-}
+void Job::say(const std::string& what) { tell(fmt::format("{}: {}", options_.speaker, what)); }
+
+void Job::tell(const std::string& line) { output_.write(Stream::Err, kOurself, line + "\n"); }
 
 }  // namespace shoal

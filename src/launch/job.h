@@ -17,6 +17,9 @@
 
 namespace shoal {
 
+// Of this process.
+std::map<std::string, std::string> whole_environment();
+
 struct LaunchOptions {
   // What is run.
   std::vector<std::string> program;    // with its arguments
@@ -26,9 +29,17 @@ struct LaunchOptions {
   std::string name;                    // of the job; by default after the program
   std::string listen;                  // address[:port] where the job meets
   std::string stores;                  // URLs of the etcd cluster
+  std::uint32_t minimum = 1;           // with fewer processes the job waits
   // How it is watched.
   JobPolicy policy;
   std::optional<bool> tag;  // "[rank] " before each line; by default when there are several
+  bool raw = false;         // bytes are passed on as they come: one of the processes prints
+  bool kill_others = false;  // when one fails by itself they are not asked to end
+  // Said at the first SIGINT or SIGTERM; a second one kills all. Empty: nothing is said, and only
+  // SIGINT counts.
+  std::string stop_text;
+  std::string speaker = "shoal launch";  // before the launcher's own lines
+  std::string called = "rank";           // what a process is called in them
   ProcessGroupOptions processes;
   // Where it is started.
   std::map<std::string, std::string> environment;
@@ -40,6 +51,7 @@ struct LaunchOptions {
 struct JobPlan {
   std::vector<HostShare> shares;
   std::uint32_t world = 0;
+  std::uint32_t minimum = 1;
   std::string name;
   std::string token;
   std::string master_addr;
@@ -51,6 +63,10 @@ struct JobPlan {
 JobPlan plan_job(LaunchOptions& options);  // replaces the program's name by its path
 ProcessPlan plan_process(const LaunchOptions& options, const JobPlan& plan, std::uint32_t rank,
                          std::uint32_t life);
+
+// Blocks the signals that a Job takes over. For whoever starts threads before: those would get them.
+void hold_signals();
+void release_signals();  // when it is over
 
 // Thread safety: none; it belongs to the loop's thread. Takes over SIGINT, SIGTERM, SIGHUP,
 // SIGQUIT, SIGUSR1 and SIGUSR2 of the process and ignores SIGPIPE.
@@ -64,6 +80,7 @@ class Job {
   // Throws CannotRun when one cannot be started; those that were are killed.
   void start();
   int status() const;
+  void tell(const std::string& line);  // a line of the launcher's own, to stderr
   const JobPlan& plan() const { return plan_; }
 
  private:
@@ -83,7 +100,7 @@ class Job {
   ProcessGroup::OnExit on_exit_;
   std::vector<std::uint32_t> lives_;  // by rank
   int interrupts_ = 0;
-  int broken_ = 0;  // status when our own output cannot be written
+  int broken_ = 0;  // status when our own output cannot be written, or all were killed
 };
 
 }  // namespace shoal

@@ -18,7 +18,8 @@ namespace shoal {
 namespace {
 
 // What an outer launch may have set, and ours must not hand on.
-constexpr const char* kOuter[] = {"SHOAL_TOKEN_FILE", "SHOAL_TOKEN_FD"};
+constexpr const char* kOuter[] = {"SHOAL_TOKEN_FILE", "SHOAL_TOKEN_FD", "SHOAL_COORDINATOR",
+                                  "SHOAL_MINIMUM"};
 
 bool is_setting(const std::string& text) {
   const std::size_t equals = text.find('=');
@@ -80,12 +81,25 @@ const HostShare& share_of(const JobPlan& plan, std::uint32_t rank) {
 
 }  // namespace
 
+std::map<std::string, std::string> whole_environment() {
+  std::map<std::string, std::string> all;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    const std::size_t equals = text.find('=');
+    if (equals != std::string::npos) all.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return all;
+}
+
 JobPlan plan_job(LaunchOptions& options) {
   JobPlan plan;
   if (options.program.empty())
     throw ConfigError("which program? write it after --: shoal launch -n 4 -- PROGRAM ARGUMENT...");
   if (options.ranks && (*options.ranks == 0 || *options.ranks > 100'000))
     throw ConfigError(fmt::format("-n {}: take 1 to 100000 processes", *options.ranks));
+  if (options.ranks && options.minimum > *options.ranks)
+    throw ConfigError(fmt::format("at least {} of {} processes: take no more than there are",
+                                  options.minimum, *options.ranks));
   for (const std::string& setting : options.settings)
     if (!is_setting(setting))
       throw ConfigError(fmt::format("--env {}: write it as NAME=value", setting));
@@ -97,6 +111,7 @@ JobPlan plan_job(LaunchOptions& options) {
     plan.shares = {HostShare{"", 0, *options.ranks}};
   }
   for (const HostShare& s : plan.shares) plan.world += s.count;
+  plan.minimum = options.minimum;
 
   const std::string path = options.environment.contains("PATH") ? options.environment.at("PATH")
                                                                 : "/usr/local/bin:/usr/bin:/bin";
@@ -149,6 +164,7 @@ ProcessPlan plan_process(const LaunchOptions& options, const JobPlan& plan, std:
   if (!options.stores.empty()) place["SHOAL_STORE"] = options.stores;
   if (plan.office) place["SHOAL_COORDINATOR"] = "launcher";
   if (!options.listen.empty()) place["SHOAL_LISTEN"] = options.listen;
+  if (options.minimum > 1) place["SHOAL_MINIMUM"] = std::to_string(options.minimum);
   for (const std::string& setting : options.settings) {
     const std::size_t equals = setting.find('=');
     place[setting.substr(0, equals)] = setting.substr(equals + 1);
@@ -156,7 +172,7 @@ ProcessPlan plan_process(const LaunchOptions& options, const JobPlan& plan, std:
 
   ProcessPlan process;
   if (options.tag.value_or(plan.world > 1)) process.prefix = fmt::format("[{}] ", rank);
-  process.raw = plan.world == 1 && process.prefix.empty();
+  process.raw = (plan.world == 1 || options.raw) && process.prefix.empty();
   std::map<std::string, std::string> environment = options.environment;
   for (const char* name : kOuter) environment.erase(name);
   process.remote = !share.host.empty();

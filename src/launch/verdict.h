@@ -12,6 +12,11 @@ namespace shoal {
 struct JobPolicy {
   std::uint64_t restarts = 0;  // in all
   bool keep_going = false;     // a failed rank does not end the others
+  // Only who was killed is started again: who fails by itself would fail again.
+  bool only_killed = false;
+  // An exit status that is no failure: it was asked to end early, and has; SIGTERM may also have
+  // come before it could say so. 0: there is none.
+  int stopped = 0;
 };
 
 enum class Next : std::uint8_t { Wait, Restart, EndOthers };
@@ -24,6 +29,7 @@ class Verdict {
 
   // `ending`: the processes have been told to end, so none is started again.
   Next ended(std::uint32_t rank, const Ended& ended, bool ending);
+  bool failed(const Ended& ended, bool ending) const;
   int status() const;
   std::uint64_t restarts() const { return restarts_; }
 
@@ -37,6 +43,7 @@ class Verdict {
   JobPolicy policy_;
   std::uint64_t restarts_ = 0;
   std::uint64_t finished_ = 0;  // well
+  bool stopped_ = false;        // one of them early
   std::optional<Failure> first_;
 };
 

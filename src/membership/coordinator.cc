@@ -143,6 +143,7 @@ CoordinatorState JobCoordinator::state() {
   CoordinatorState state;
   state.view = view_;
   state.started = started_;
+  state.why_end = why_end_;
   std::size_t silent = 0;
   for (const Life& life : lives_) {
     Candidate c;
@@ -182,9 +183,8 @@ Task<void> JobCoordinator::decide() {
     dirty_ = false;
     const CoordinatorState now = state();
     ViewDecision decision = decide_view(env_->now(), now, options_.view);
-    const bool forming = view_.members.empty() && !decision.view && !lives_.empty();
-    if (forming && std::exchange(last_reason_, decision.reason) != decision.reason)
-      say(decision.reason);
+    const std::string waits = decision.waits ? decision.reason : "";
+    if (std::exchange(last_reason_, waits) != waits && decision.waits) say(waits);
     if (everyone_left()) {
       co_await close_job();
     } else if (decision.view) {
@@ -202,6 +202,7 @@ Task<void> JobCoordinator::commit(View view, std::string reason) {
   next.by = office_.lead.id;
   next.roster.generation = view.generation;
   next.roster.reason = std::move(reason);
+  next.roster.ending = view.ending;
   for (const Member& member : view.members) {
     const Life* const life = find(member.node, member.incarnation);
     SHOAL_CHECK(life != nullptr, "node {}.{} is decided upon, and unknown", member.node,
@@ -263,6 +264,7 @@ Task<void> JobCoordinator::close_job() {
   last.by = office_.lead.id;
   last.roster.generation = record_.roster.generation.next();
   last.roster.rows.clear();
+  last.roster.ending = false;  // of this one; another of the same name may follow
   last.roster.reason = "all have left";
   Transaction transaction;
   transaction.when.push_back({.key = keys_.coordinator, .modified = office_.revision});

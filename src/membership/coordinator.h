@@ -118,6 +118,7 @@ class JobCoordinator {
   void enter(Session& session, const Join& join, const Applicant& applicant);
   void come_back(Session& session, const Join& join, const Applicant& applicant);
   void accuse(Session& session, NodeId by, const Accusation& accusation);
+  void end_job(Session& session, const EndJob& asked);
   void leave(Session& session, NodeId node);
   void drop(Session& session, const std::string& why);
   void refuse(Session& session, Refusal kind, std::string why);
@@ -148,7 +149,8 @@ class JobCoordinator {
   Time last_look_{};
   bool dirty_ = false;
   Signal changed_;
-  std::string last_reason_;
+  std::string why_end_;      // a member asked that the job ends
+  std::string last_reason_;  // that was said why there is no view yet
   std::string last_refusal_;
   std::optional<TermEnd> end_;
   std::string why_ended_;

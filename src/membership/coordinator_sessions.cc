@@ -79,6 +79,8 @@ void JobCoordinator::handle(Session& session, const Message& message) {
     join(session, *asked);
   } else if (const Accuse* const accusing = std::get_if<Accuse>(&message)) {
     accuse(session, accusing->by, accusing->accusation);
+  } else if (const EndJob* const end = std::get_if<EndJob>(&message)) {
+    end_job(session, *end);
   } else if (const Leave* const leaving = std::get_if<Leave>(&message)) {
     leave(session, leaving->node);
   } else if (!std::holds_alternative<Heartbeat>(message)) {
@@ -197,6 +199,15 @@ void JobCoordinator::accuse(Session& session, NodeId by, const Accusation& accus
   if (accused == nullptr || !in_view(*accused) || accused->out()) return;  // It may be itself.
   accused->suspected_by = by;
   accused->why = accusation.why;
+  wake();
+}
+
+void JobCoordinator::end_job(Session& session, const EndJob& asked) {
+  const bool member = std::ranges::any_of(lives_, [&](const Life& life) {
+    return life.session == &session && life.row.member.node == asked.by && in_view(life);
+  });
+  if (!member || !why_end_.empty()) return;
+  why_end_ = fmt::format("node {} asks for it, {}", asked.by, asked.why);
   wake();
 }
 

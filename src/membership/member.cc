@@ -18,6 +18,10 @@ void JobLife::suspect(NodeId peer, const std::string& why) {
   member_->accuse(peer, accused->incarnation, why);
 }
 
+void JobLife::end_job(const std::string& why) {
+  if (member_->life_.get() == this) member_->end_job(why);
+}
+
 void JobLife::leave() {
   if (member_->life_.get() == this) member_->leave();
 }
@@ -87,6 +91,11 @@ void JobMember::accuse(NodeId peer, Incarnation incarnation, const std::string& 
   if (known) return;
   accusations_.push_back(accusation);
   if (link_ != nullptr) link_->send(encode(Accuse{options_.node, std::move(accusation)}));
+}
+
+void JobMember::end_job(const std::string& why) {
+  why_end_ = why;
+  if (link_ != nullptr) link_->send(encode(EndJob{options_.node, why_end_}));
 }
 
 void JobMember::leave() {
@@ -196,6 +205,7 @@ void JobMember::introduce(ControlLink& link) {
     join.accusations = accusations_;
   }
   link.send(encode(std::move(join)));
+  if (life_ != nullptr && !why_end_.empty()) link.send(encode(EndJob{options_.node, why_end_}));
   if (leaving_) link.send(encode(Leave{options_.node}));
 }
 

@@ -107,7 +107,14 @@ inline constexpr bool kIsList<std::vector<T>> = true;
 template <class A, class T>
 void pass(A& archive, T& value) {
   using Bare = std::remove_const_t<T>;
-  if constexpr (std::is_integral_v<Bare>) {
+  if constexpr (std::is_same_v<Bare, bool>) {
+    auto number = static_cast<std::uint8_t>(value);
+    archive.number(number);
+    if constexpr (A::kReads) {
+      if (number > 1) A::fail(fmt::format("has {} where yes or no should be", number));
+      value = number == 1;
+    }
+  } else if constexpr (std::is_integral_v<Bare>) {
     archive.number(value);
   } else if constexpr (std::is_same_v<Bare, std::string>) {
     archive.text(value);
@@ -128,7 +135,7 @@ void pass(A& archive, T& value) {
   } else if constexpr (std::is_same_v<Bare, Admitted>) {
     pass_all(archive, value.member, value.process, value.contact);
   } else if constexpr (std::is_same_v<Bare, Roster>) {
-    pass_all(archive, value.generation, value.rows, value.reason);
+    pass_all(archive, value.generation, value.rows, value.reason, value.ending);
   } else if constexpr (std::is_same_v<Bare, Accusation>) {
     pass_all(archive, value.node, value.incarnation, value.why);
   } else if constexpr (std::is_same_v<Bare, Applicant>) {
@@ -144,6 +151,8 @@ void pass(A& archive, T& value) {
     pass_all(archive, value.node, value.incarnation);
   } else if constexpr (std::is_same_v<Bare, Accuse>) {
     pass_all(archive, value.by, value.accusation);
+  } else if constexpr (std::is_same_v<Bare, EndJob>) {
+    pass_all(archive, value.by, value.why);
   } else if constexpr (std::is_same_v<Bare, Leave> || std::is_same_v<Bare, Farewell>) {
     pass(archive, value.node);
   } else if constexpr (std::is_same_v<Bare, Published>) {
@@ -174,6 +183,7 @@ std::string describe(const ProcessInfo& process) {
 View Roster::view() const {
   View view;
   view.generation = generation;
+  view.ending = ending;
   for (const Admitted& row : rows) view.members.push_back(row.member);
   return view;
 }

@@ -1,6 +1,6 @@
 // What processes of a job and its coordinator tell each other over a ControlLink.
 //
-//   member:       Join -> Heartbeat.. Accuse.. Leave
+//   member:       Join -> Heartbeat.. Accuse.. EndJob Leave
 //   coordinator:  Published.. Heartbeat.. | Evicted | Refused | Farewell
 //
 // A link carries one process; its nodes come and go on it, life after life.
@@ -19,7 +19,7 @@
 namespace shoal {
 
 // Of these messages. Raise it when their bytes change.
-inline constexpr std::uint32_t kMembershipProtocol = 1;
+inline constexpr std::uint32_t kMembershipProtocol = 2;
 
 // One start of a program.
 struct ProcessInfo {
@@ -45,6 +45,7 @@ struct Roster {
   Generation generation;
   std::vector<Admitted> rows;  // by node
   std::string reason;          // why it replaced the one before
+  bool ending = false;
 
   bool operator==(const Roster&) const = default;
   View view() const;
@@ -110,6 +111,14 @@ struct Accuse {
   bool operator==(const Accuse&) const = default;
 };
 
+// Somebody wants the whole job to end.
+struct EndJob {
+  NodeId by;
+  std::string why;
+
+  bool operator==(const EndJob&) const = default;
+};
+
 struct Leave {
   NodeId node;
 
@@ -149,7 +158,8 @@ struct Farewell {
   bool operator==(const Farewell&) const = default;
 };
 
-using Message = std::variant<Join, Heartbeat, Accuse, Leave, Published, Evicted, Refused, Farewell>;
+using Message =
+    std::variant<Join, Heartbeat, Accuse, EndJob, Leave, Published, Evicted, Refused, Farewell>;
 
 std::string encode(const Message& message);
 Message decode(std::string_view bytes);  // throws Corrupt

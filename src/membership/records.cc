@@ -99,6 +99,7 @@ std::string to_json(const ViewRecord& record) {
   return dump(Json{{"generation", record.roster.generation.value()},
                    {"members", std::move(rows)},
                    {"reason", record.roster.reason},
+                   {"ending", record.roster.ending},
                    {"highest", std::move(highest)},
                    {"by", record.by}});
 }
@@ -119,6 +120,7 @@ ViewRecord parse_view_record(const std::string& key, std::string_view json) {
     record.roster.generation = Generation(j.at("generation").get<std::uint32_t>());
     for (const Json& row : j.at("members")) record.roster.rows.push_back(row_of(row));
     j.at("reason").get_to(record.roster.reason);
+    j.at("ending").get_to(record.roster.ending);
     for (const auto& [node, life] : j.at("highest").items())
       record.highest[NodeId(static_cast<std::uint32_t>(std::stoul(node)))] =
           Incarnation(life.get<std::uint32_t>());

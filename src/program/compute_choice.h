@@ -9,6 +9,7 @@ namespace shoal {
 // What is empty is chosen.
 struct ComputeWish {
   bool probe = true;                // false: what is not fixed stays as libtorch has it
+  bool only_kept = false;           // takes what was probed before, and probes nothing
   std::optional<std::string> blas;  // "": OpenBLAS's own choice
   std::optional<bool> channels_last;
   std::optional<int> threads;

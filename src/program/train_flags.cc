@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "data/partition.h"
+#include "launch/ranks.h"
 
 namespace shoal {
 namespace {
@@ -70,8 +71,22 @@ std::vector<Option> train_options(TrainFlags& f) {
        &f.data},
       {"--epochs", "how often every sample is used", &f.epochs},
       {"--steps", "how many steps in all, in place of epochs", &f.steps},
-      {"--workers", "how many workers", &f.workers},
+      {"--workers",
+       "how many, each a process; MIN:MAX: starts MAX, and waits while fewer than MIN are left; "
+       "auto: 1, or as many as were started by another launcher",
+       &f.workers},
       {"--batch", "samples a step, per worker", &f.batch},
+      {"--global-batch", "samples a step of all workers; 0: what their batches make",
+       &f.global_batch},
+      {"--keep-batch",
+       "what stays as it is when workers are lost: the global batch, or each worker's",
+       &f.keep_batch,
+       false,
+       {"global", "worker"}},
+      {"--restarts", "start workers that were killed again, as often as this in all", &f.restarts},
+      {"--hosts", "a,b:2: start the workers there by ssh ($SHOAL_SSH: another command)", &f.hosts},
+      {"--store", "URL,URL of an etcd cluster: any process may then be lost", &f.store},
+      {"--listen", "ADDRESS[:PORT] where the workers meet; by default loopback", &f.listen},
       {"--seed", "of everything that is drawn", &f.seed},
       {"--optimizer",
        "sgd, momentum, nesterov, adagrad, rmsprop, adam, adamw, lars, lamb; auto: by the model",
@@ -134,10 +149,7 @@ double eta_of(const TrainFlags& f, const Rule& rule) {
 
 void check_flags(const TrainFlags& f) {
   constexpr std::uint64_t kBatchMax = 1 << 20;
-  if (f.workers != 1)
-    throw ConfigError(fmt::format(
-        "--workers {}: so far `train` runs one worker; `shoal launch` starts several processes",
-        f.workers));
+  if (f.workers != "auto") parse_rank_count("--workers", f.workers);
   if (f.batch == 0 || f.batch > kBatchMax)
     throw ConfigError(fmt::format("--batch {}: take 1 to {}", f.batch, kBatchMax));
   if (f.epochs == 0 && f.steps == 0)
@@ -175,18 +187,32 @@ ComputeWish wish_of(const TrainFlags& f) {
   return wish;
 }
 
-TrainPlan plan_of(const TrainFlags& f, const Dataset& dataset) {
+TrainPlan plan_of(const TrainFlags& f, const Dataset& dataset, std::uint64_t workers) {
   TrainPlan plan;
   plan.model = f.model;
   plan.data = f.data;
   plan.samples = dataset.train->size();
   plan.seed = Seed(f.seed);
-  plan.workers = f.workers;
+  plan.workers = workers;
   plan.batch = f.batch;
-  const std::uint64_t global = f.batch * f.workers;
+  const std::uint64_t global = f.global_batch != 0 ? f.global_batch : f.batch * workers;
+  if (global < workers)
+    throw ConfigError(
+        fmt::format("--global-batch {}: that is less than a sample for each of {} workers; take "
+                    "more samples or fewer workers",
+                    global, workers));
+  if (global > plan.samples && f.global_batch != 0)
+    throw ConfigError(
+        fmt::format("--global-batch {}: the data has only {} samples", global, plan.samples));
+  if (global > plan.samples && workers > 1)
+    throw ConfigError(
+        fmt::format("--batch {} for each of {} workers: the data has only {} samples", f.batch,
+                    workers, plan.samples));
   if (global > plan.samples)
     throw ConfigError(
         fmt::format("--batch {}: the data has only {} samples", f.batch, plan.samples));
+  plan.global_batch = global;
+  plan.keep = f.keep_batch == "worker" ? KeepBatch::Worker : KeepBatch::Global;
   plan.epochs = f.steps == 0 ? f.epochs : 0;
   plan.steps = f.steps == 0 ? steps_of(f.epochs, plan.samples, global) : Step(f.steps);
   plan.rule = rule_of(f);

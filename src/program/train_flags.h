@@ -18,8 +18,10 @@ struct TrainFlags {
   std::string data = "fashion-mnist";
   std::uint64_t epochs = 5;
   std::uint64_t steps = 0;  // 0: by epochs
-  std::uint64_t workers = 1;
-  std::uint64_t batch = 64;
+  std::string workers = "auto";  // "4", "2:8"
+  std::uint64_t batch = 64;        // per worker
+  std::uint64_t global_batch = 0;  // of all; 0: what the workers' batches make
+  std::string keep_batch = "global";
   std::uint64_t seed = 1;
 
   std::string optimizer = "auto";
@@ -33,6 +35,9 @@ struct TrainFlags {
   std::uint64_t length = 64;
   double test_fraction = 0.1;
   std::string partition = "global";
+
+  std::uint64_t restarts = 1000;
+  std::string hosts, store, listen;
 
   std::string threads = "auto";
   std::string blas = "auto";
@@ -56,6 +61,6 @@ double eta_of(const TrainFlags& flags, const Rule& rule);
 // Whatever can be found wrong before anything is opened. Throws ConfigError.
 void check_flags(const TrainFlags& flags);
 ComputeWish wish_of(const TrainFlags& flags);
-TrainPlan plan_of(const TrainFlags& flags, const Dataset& dataset);
+TrainPlan plan_of(const TrainFlags& flags, const Dataset& dataset, std::uint64_t workers);
 
 }  // namespace shoal

@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -12,6 +13,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "launch/job.h"
 #include "program/build_info.h"
 #include "program/config.h"
 #include "runtime/live/mapped_file.h"
@@ -26,9 +28,11 @@ namespace fs = std::filesystem;
 // ---- Signals: the first asks for a checkpoint and an end, the second ends at once.
 
 std::atomic<bool> stop_asked = false;
+std::atomic<bool> stop_is_told = false;  // by the launcher
 
 void on_signal(int signal) {
   if (stop_asked.exchange(true)) _exit(128 + signal);
+  if (stop_is_told) return;
   constexpr char kText[] = "\nshoal: stopping after this step, with a checkpoint; again: at once\n";
   [[maybe_unused]] const ssize_t n = write(STDERR_FILENO, kText, sizeof kText - 1);
 }
@@ -43,22 +47,22 @@ void handle_signals() {
 
 // ---- Where things are
 
-Screen screen_of_stdout() {
-  Screen screen;
-  screen.terminal = isatty(STDOUT_FILENO) == 1;
-  winsize size{};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) screen.width = size.ws_col;
-  return screen;
-}
-
-// runs/lenet-fashion-mnist, or with a number behind it when that is there already.
-fs::path new_run_folder(const TrainFlags& flags) {
+// lenet-fashion-mnist
+std::string run_name(const TrainFlags& flags) {
   std::string name;
   for (const char c : fs::path(flags.model).stem().string() + "-" + flags.data) {
     const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0;
     if (plain || (!name.empty() && name.back() != '-')) name += plain ? c : '-';
   }
   if (name.size() > 60) name.resize(60);
+  return name;
+}
+
+// runs/lenet-fashion-mnist, or with a number behind it when that is there already. Workers that were
+// started by another launcher must find the same: theirs has the job's name.
+fs::path new_run_folder(const TrainFlags& flags, const Place& place) {
+  const std::string name = run_name(flags);
+  if (place.world > 1) return fs::path("runs") / fmt::format("{}-{}", name, place.job);
   for (int i = 1;; ++i) {
     const fs::path folder = fs::path("runs") / (i == 1 ? name : fmt::format("{}-{}", name, i));
     if (!fs::exists(folder)) return folder;
@@ -80,8 +84,20 @@ void apply_resumed(TrainFlags& flags, const std::vector<Option>& options,
                                   flags.resume, config.string()));
   if (!flags.out.empty())
     throw ConfigError("--resume goes on in the run's own folder; leave --out away");
-  apply_config(options, fixed, read_config(config), config.string());
+  const std::vector<ConfigEntry> entries = read_config(config);
+  apply_config(options, fixed, entries, config.string());
   flags.out = flags.resume;
+
+  // However many workers go on with it, the steps stay those of the whole run, and so does what
+  // one is made of.
+  const auto is_fixed = [&](const char* name) { return std::ranges::find(fixed, name) != fixed.end(); };
+  if (!is_fixed("--workers") || is_fixed("--batch") || flags.global_batch != 0) return;
+  if (flags.keep_batch != "global") return;
+  for (const ConfigEntry& entry : entries) {
+    const std::string* const text = std::get_if<std::string>(&entry.value);
+    if (entry.key == "workers" && text != nullptr)
+      flags.global_batch = flags.batch * parse_rank_count("workers", *text).most;
+  }
 }
 
 void require_fresh(const TrainFlags& flags) {
@@ -102,6 +118,12 @@ void print_head(const TrainRun& run) {
              run.dataset.test == nullptr ? 0 : run.dataset.test->size());
   fmt::print("training  {}, eta {} {}, batch {}, {} steps\n", describe(run.plan.rule), run.plan.eta,
              describe(run.plan.schedule), run.plan.batch, run.plan.steps);
+  if (run.company.part == Part::Launcher)
+    fmt::print("workers   {} processes{}, {} samples a step in all\n", run.plan.workers,
+               run.company.workers.least == 1
+                   ? ""
+                   : fmt::format(", at least {}", run.company.workers.least),
+               run.plan.global_batch);
   fmt::print("compute   {} ({})\n", describe(run.choice), run.choice.reason);
   fmt::print("run       {}\n\n", run.flags.out);
   std::fflush(stdout);
@@ -140,22 +162,9 @@ Bytes memory_peak() {
   return Bytes(0);
 }
 
-double wall_clock_s() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-void train_live(TrainRun& run) {
-  RunJournalOptions journal;
-  journal.epochs = run.plan.epochs;
-  journal.steps = run.plan.steps;
-  journal.screen = screen_of_stdout();
-  journal.quiet = run.flags.quiet;
+ExitCode train_alone(TrainRun& run) {
+  RunJournalOptions journal = journal_options(run);
   journal.stop = &stop_asked;
-  journal.print = [](const std::string& text) {
-    fmt::print("{}", text);
-    std::fflush(stdout);
-  };
-  journal.warn = [](const std::string& text) { fmt::print(stderr, "shoal: warning: {}\n", text); };
   InprocOptions world_options;
   world_options.seed = run.plan.seed;
   world_options.compute_threads = true;
@@ -165,9 +174,39 @@ void train_live(TrainRun& run) {
   });
   rethrow_failure(world.run(
       [&](Node& node) { return train_worker(node, *run.learner, run.plan, journal, run.result); }));
+  return run.result.totals.left ? ExitCode::kStopped : ExitCode::kOk;
 }
 
 }  // namespace
+
+Screen screen_of_stdout() {
+  Screen screen;
+  screen.terminal = isatty(STDOUT_FILENO) == 1;
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) screen.width = size.ws_col;
+  return screen;
+}
+
+double wall_clock_s() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+const std::atomic<bool>* stop_flag() { return &stop_asked; }
+
+RunJournalOptions journal_options(const TrainRun& run) {
+  RunJournalOptions journal;
+  journal.epochs = run.plan.epochs;
+  journal.steps = run.plan.steps;
+  journal.workers = run.plan.workers;
+  journal.screen = run.handed ? run.handed->screen : screen_of_stdout();
+  journal.quiet = run.flags.quiet;
+  journal.print = [](const std::string& text) {
+    fmt::print("{}", text);
+    std::fflush(stdout);
+  };
+  journal.warn = [](const std::string& text) { fmt::print(stderr, "shoal: warning: {}\n", text); };
+  return journal;
+}
 
 std::vector<ConfigEntry> gather_flags(TrainFlags& flags, const std::vector<Option>& options,
                                       const std::vector<std::string>& given) {
@@ -177,8 +216,12 @@ std::vector<ConfigEntry> gather_flags(TrainFlags& flags, const std::vector<Optio
     apply_config(options, fixed, entries, flags.config);
     for (const ConfigEntry& entry : entries) fixed.push_back("--" + entry.key);
   }
+  // How many there are is for another launcher to say, not for the run that is resumed.
+  const bool counted = place_from_environment(environment_of_this_process()).world > 1;
+  if (counted || !flags.hosts.empty()) fixed.emplace_back("--workers");
   if (!flags.resume.empty()) apply_resumed(flags, options, fixed);
-  return config_of(options, {"--out", "--resume", "--config", "--quiet"});
+  return config_of(options, {"--out", "--resume", "--config", "--quiet", "--hosts", "--store",
+                             "--listen"});
 }
 
 Dataset open_data(const TrainFlags& flags) {
@@ -193,13 +236,36 @@ Dataset open_data(const TrainFlags& flags) {
 TrainRun::TrainRun(TrainFlags flags_, std::vector<ConfigEntry> config_, std::string program_)
     : flags(std::move(flags_)), config(std::move(config_)), program(std::move(program_)) {
   check_flags(flags);
-  if (flags.out.empty()) flags.out = new_run_folder(flags).string();
-  require_fresh(flags);
+  const Lookup environment = environment_of_this_process();
+  place = place_from_environment(environment);
+  handed = handed_on(environment);
+  company = company_of(flags, place, handed.has_value());
+  for (ConfigEntry& entry : config)
+    if (entry.key == "workers") entry.value = to_string(company.workers);
+  if (handed) {
+    flags.out = handed->folder;
+    return;
+  }
+  if (flags.out.empty()) flags.out = new_run_folder(flags, place).string();
+  // Others may have begun already; the first of them knows whether the folder was new.
+  if (place.rank == 0 && place.life == 1) require_fresh(flags);
 }
 
 void TrainRun::use(Dataset data) {
   dataset = std::move(data);
-  plan = plan_of(flags, dataset);
+  plan = plan_of(flags, dataset, company.workers.most);
+}
+
+int TrainRun::cores() const {
+  const int all = cores_of_this_machine();
+  if (company.part == Part::Alone) return all;
+  // Where nobody says how many of them are on this host, it may be all.
+  const bool told = company.part == Part::Worker && place.local_world != 0;
+  return std::max(1, all / static_cast<int>(told ? place.local_world : company.workers.most));
+}
+
+void TrainRun::before_threads() {
+  if (company.part == Part::Launcher) hold_signals();
 }
 
 void TrainRun::note_memory() {
@@ -223,17 +289,27 @@ TorchLearnerOptions TrainRun::learner_options() const {
 
 ExitCode TrainRun::train() {
   plan.config = config;
-  plan.folder.wall_start_s = wall_clock_s();
-  plan.folder.host = "node0";
+  plan.folder.wall_start_s = handed ? handed->begun_s : wall_clock_s();
+  plan.folder.host = fmt::format("node{}", place.rank);
   plan.notes = {{"shoal", describe(build_info())},
                 {"libtorch", torch_version},
                 {"compute", describe(choice)},
-                {"optimizer", describe(plan.rule)}};
-  if (!flags.quiet) print_head(*this);
-  if (take_signals) handle_signals();
-  train_live(*this);
-  if (!flags.quiet) print_end(*this);
-  return result.totals.left ? ExitCode::kStopped : ExitCode::kOk;
+                {"optimizer", describe(plan.rule)},
+                {"started_s", fmt::format("{:.6f}", plan.folder.wall_start_s)}};
+  const bool first = company.part != Part::Worker || (!handed && place.rank == 0);
+  if (!flags.quiet && first) print_head(*this);
+  if (company.part == Part::Launcher) {
+    if (!plan.take_state) learner.reset();
+    return launch_workers(*this);
+  }
+
+  stop_is_told = handed.has_value();
+  if (take_signals || handed) handle_signals();
+  const ExitCode code =
+      company.part == Part::Worker ? work_in_job(*this) : train_alone(*this);
+  const bool ended = code == ExitCode::kOk || code == ExitCode::kStopped;
+  if (!flags.quiet && ended && result.totals.speaks) print_end(*this);
+  return code;
 }
 
 }  // namespace shoal

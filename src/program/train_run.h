@@ -1,6 +1,6 @@
-// A training run of this process, from its flags to the last line that it prints. Who calls it has
-// libtorch in a way of its own, and brings data and learner: `shoal train` from a plugin, a user's
-// program linked.
+// A training run, from its flags to the last line that it prints. Who calls it has libtorch in a way
+// of its own, and brings data and learner: `shoal train` from a plugin, a user's program linked.
+// This process is its only worker, one of several, or their launcher: workers.h.
 //
 //   TrainRun run(flags, config, "shoal train");    // checked; the folder has a name
 //   run.use(open_data(run.flags));
@@ -8,7 +8,9 @@
 //   return run.train();
 #pragma once
 
+#include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,7 @@
 #include "program/compute_choice.h"
 #include "program/exit_code.h"
 #include "program/train_flags.h"
+#include "program/workers.h"
 #include "train/trainer.h"
 
 namespace shoal {
@@ -35,15 +38,21 @@ struct TrainRun {
   TrainRun(TrainFlags flags, std::vector<ConfigEntry> config, std::string program);
 
   void use(Dataset data);                       // and makes the plan
+  int cores() const;                            // that one worker may use
+  void before_threads();                        // are started, by libtorch say
   void note_memory();                           // that the process has before the model is built
   TorchCompute compute() const;                 // by flags and choice
   TorchLearnerOptions learner_options() const;  // as well
-  // REQUIRES: data and learner are there. Throws whatever the training failed with.
+  // REQUIRES: data and learner are there. Throws whatever the training failed with. The result is
+  // there for a worker; the launcher calls take_result.
   ExitCode train();
 
   TrainFlags flags;
   std::vector<ConfigEntry> config;
   std::string program;
+  Place place;
+  std::optional<HandedOn> handed;  // by our own launcher
+  Company company;
   std::string hints;          // lines for the end, of what else the program can do
   bool take_signals = false;  // SIGINT and SIGTERM end the run with a checkpoint
   Dataset dataset;
@@ -53,5 +62,12 @@ struct TrainRun {
   std::unique_ptr<Learner> learner;
   TrainResult result;
 };
+
+// ---- Of this process; also for workers.cc
+
+Screen screen_of_stdout();
+double wall_clock_s();
+const std::atomic<bool>* stop_flag();  // set by the first SIGINT or SIGTERM
+RunJournalOptions journal_options(const TrainRun& run);
 
 }  // namespace shoal

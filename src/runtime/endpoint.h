@@ -172,6 +172,8 @@ class Endpoint {
   // received, and a message that was sent may be read, all the same.
   SendOp publish(NodeId to, Tag tag, ConstBuf range) { return {*this, to, tag, range, true}; }
   ReadOp read(Match match) { return {*this, match}; }
+  // In all messages to others so far, also those that they read in place.
+  Bytes sent() const { return sent_; }
   // Zeroed memory for ranges that are published, aligned to 64 bytes: the window of this node where
   // it has one. It may outlive the endpoint.
   virtual std::shared_ptr<std::byte> allocate(Bytes size);
@@ -186,9 +188,13 @@ class Endpoint {
   virtual void abort_send(SendOp& op) = 0;
   virtual void start_recv(RecvOp& op) = 0;
   virtual void abort_recv(RecvOp& op) = 0;
+  Bytes sent_;
 };
 
-inline void SendOp::start() { endpoint_->start_send(*this); }
+inline void SendOp::start() {
+  if (to != endpoint_->self()) endpoint_->sent_ += payload.size;
+  endpoint_->start_send(*this);
+}
 inline bool SendOp::abort() {
   endpoint_->abort_send(*this);
   return true;

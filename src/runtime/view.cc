@@ -55,11 +55,13 @@ ViewDecision decide_view(Time now, const CoordinatorState& state,
                          const CoordinatorOptions& options) {
   std::vector<Member> members;
   std::string reason;
+  std::size_t finished = 0;  // members that have left in peace
   for (const Candidate& c : state.candidates) {
     const bool was_in = state.view.has(c.member.node, c.member.incarnation);
     const Duration patience = c.patience > Duration() ? c.patience : options.suspect_after;
     std::string why_out;
     if (c.left) {
+      if (was_in) ++finished;
       why_out = "left";
     } else if (c.connection_lost) {
       why_out = "connection lost";
@@ -86,16 +88,29 @@ ViewDecision decide_view(Time now, const CoordinatorState& state,
       reason += fmt::format("node {}.{} in; ", m.node, m.incarnation);
   }
 
-  if (newest == state.view.members)
+  const bool ending = state.view.ending || !state.why_end.empty();
+  if (ending && !state.view.ending) reason += fmt::format("the job ends: {}; ", state.why_end);
+
+  if (newest == state.view.members && ending == state.view.ending)
     return {std::nullopt, fmt::format("view {} stands with {} members", state.view.generation,
                                       state.view.size())};
   if (newest.empty()) return {std::nullopt, "nobody is left to form a view"};
   const bool forming = state.view.members.empty();
   if (forming && newest.size() < options.expected && now - state.started < options.form_limit)
-    return {std::nullopt, fmt::format("the first view waits: {} of {} nodes are here",
-                                      newest.size(), options.expected)};
+    return {std::nullopt,
+            fmt::format("the first view waits: {} of {} nodes are here", newest.size(),
+                        options.expected),
+            true};
+  // A view of fewer was formed because others had finished, and nobody will come in their place.
+  const bool bound =
+      state.view.generation == Generation(0) || state.view.size() >= options.minimum;
+  if (bound && !ending && newest.size() + finished < options.minimum)
+    return {std::nullopt,
+            fmt::format("waiting: {} of at least {} workers are here", newest.size(),
+                        options.minimum),
+            true};
   if (reason.ends_with("; ")) reason.resize(reason.size() - 2);
-  return {View{state.view.generation.next(), std::move(newest)}, std::move(reason)};
+  return {View{state.view.generation.next(), std::move(newest), ending}, std::move(reason)};
 }
 
 }  // namespace shoal

@@ -29,6 +29,8 @@ struct Member {
 struct View {
   Generation generation;        // 0: no view yet
   std::vector<Member> members;  // by node; the index of a member is its rank
+  // The job is to end: members make no more steps, but save what is to be saved, and leave.
+  bool ending = false;
 
   auto operator<=>(const View&) const = default;
   std::size_t size() const { return members.size(); }
@@ -61,22 +63,27 @@ struct CoordinatorState {
   View view;
   Time started;
   std::vector<Candidate> candidates;  // members of the view, and those who wait to be let in
+  std::string why_end;                // somebody asked that the job ends; empty: nobody did
 };
 
 struct CoordinatorOptions {
   std::size_t expected = 1;                          // the first view waits for as many,
   Duration form_limit = std::chrono::seconds(5);     // but no longer than this
   Duration suspect_after = std::chrono::seconds(1);  // silence that counts as loss
+  // With fewer there is no next view: whoever is left waits. Those who have left in peace count, so
+  // that the last can finish.
+  std::size_t minimum = 1;
 };
 
 struct ViewDecision {
   std::optional<View> view;  // the next view; nothing when the present one stands
   std::string reason;        // always says why
+  bool waits = false;        // for nodes that are not here
 };
 
 // The coordinator's one decision, pure: who is in, as of now. Members lost or gone are dropped,
 // candidates heard of are let in; a new incarnation replaces the old one of the same node. A view
-// without members (none yet, or all have left) forms anew.
+// without members (none yet, or all have left) forms anew. Once a view is ending all later ones are.
 ViewDecision decide_view(Time now, const CoordinatorState& state,
                          const CoordinatorOptions& options);
 

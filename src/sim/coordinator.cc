@@ -24,6 +24,10 @@ void SimMembership::suspect(NodeId peer, const std::string& why) {
   });
 }
 
+void SimMembership::end_job(const std::string& why) {
+  world_->report([w = world_, why] { w->coordinator().end_job(why); });
+}
+
 void SimMembership::leave() {
   world_->report(
       [w = world_, node = node_, life = incarnation_] { w->coordinator().leave(node, life); });
@@ -71,6 +75,11 @@ void Coordinator::join(const Member& member) {
   candidate.member = member;
   candidate.last_heard = world_->now();
   state_.candidates.push_back(candidate);
+  decide();
+}
+
+void Coordinator::end_job(const std::string& why) {
+  if (state_.why_end.empty()) state_.why_end = why;
   decide();
 }
 

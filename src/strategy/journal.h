@@ -7,6 +7,7 @@
 #include "base/types.h"
 #include "learner/learner.h"
 #include "runtime/task.h"
+#include "runtime/view.h"
 
 namespace shoal {
 
@@ -42,10 +43,13 @@ struct EvaluationReport {
 class Journal {
  public:
   virtual ~Journal() = default;
+  // What follows, until the next call, is done in this view, by all of its members alike.
+  virtual void view_begun(const View& view) { (void)view; }
   virtual Task<void> step_done(StepReport report) = 0;
   virtual Task<void> evaluated(EvaluationReport report) = 0;
   virtual void saved(Step step) = 0;
-  // Asked before every step: true when this worker shall save what is to be saved, and leave.
+  // Asked before every step: true when this worker shall save what is to be saved, and leave. The
+  // answer is the same on all members of the view.
   virtual bool leave() = 0;
 };
 

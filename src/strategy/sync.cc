@@ -64,6 +64,8 @@ class Worker {
   void make_initial_state();
   void agreed(Generation generation);
   bool finished() const { return replica_.step >= options_.steps; }
+  // Before the next step; the same on all members.
+  bool ends() { return finished() || (journal_ != nullptr && journal_->leave()); }
   Task<void> step(const Group& group);
   Task<void> commit(Generation generation, Rank rank);
   bool evaluation_due() const;
@@ -145,6 +147,7 @@ Task<void> Worker::through_views() {
 
 Task<bool> Worker::in_view(ViewPtr view) {
   const Group group(node_, kGroup, view);
+  if (journal_ != nullptr) journal_->view_begun(*view);
   const bool level = co_await before_next_view(level_up(group));
   if (!level) co_return false;
 
@@ -153,11 +156,7 @@ Task<bool> Worker::in_view(ViewPtr view) {
       const bool evaluated = co_await before_next_view(evaluate(group));
       if (!evaluated) co_return false;
     }
-    if (replica_.valid && finished()) break;
-    if (step_.somebody_leaves()) {
-      if (group.rank == Rank(0)) co_await save();
-      co_return true;
-    }
+    if (ends()) break;
     const bool complete = co_await before_next_view(step(group));
     if (!complete) {
       node_.env.probe("sync: a step was dropped for a new view");
@@ -184,14 +183,13 @@ Task<void> Worker::step(const Group& group) {
       for (const Share& share : lot.shares)
         note(EventKind::ShareAdded, group.view->generation, replica_.step.value(),
              position(share.epoch, share.at), share.n);
-  const bool leaves = journal_ != nullptr && journal_->leave();
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
     if (transfer_due_) {
       node_.env.probe("sync: the state came during a step");
       tasks.spawn(transfer(group));
     }
     tasks.spawn(step_.run(group));
-    tasks.spawn(step_.tell(group, leaves));
+    tasks.spawn(step_.tell(group));
     tasks.spawn(step_.prefetch(group));
     co_return;
   });
@@ -290,7 +288,8 @@ Task<void> Worker::level_up(const Group& group) {
   // Who has no state must know the step and the ledger, at least, before it can take part in any.
   co_await announce(group);
   transfer_due_ = std::ranges::count(in_need_, true) > 0;
-  const bool on = goes_on(in_need_) && !initial_ && !finished();
+  // What is due before the next step needs the state on all.
+  const bool on = goes_on(in_need_) && !initial_ && !ends() && !evaluation_due();
   step_.begin_view(*group.view, on ? in_need_ : std::vector<bool>(P, false));
   if (transfer_due_ && !on) co_await transfer(group);
 }

@@ -48,7 +48,6 @@ void SyncStep::begin_view(const View& view, std::vector<bool> guests) {
   guests_ = std::move(guests);
   speeds_.assign(view.size(), 0);
   own_note_ = StepNote();
-  leave_ = false;
 }
 
 void SyncStep::state_arrived() {
@@ -251,9 +250,8 @@ Task<Sums> SyncStep::norms(const Group& group) {
 
 // ---- What the members tell each other
 
-Task<void> SyncStep::tell(const Group& group, bool wants_to_leave) {
+Task<void> SyncStep::tell(const Group& group) {
   const std::uint64_t P = group.size();
-  own_note_.leave = wants_to_leave ? 1 : 0;
   notes_.blocks.assign(P * sizeof(StepNote), std::byte{0});
   notes_.room.assign(P * sizeof(StepNote), std::byte{0});
   put_block(notes_.blocks, group.rank.value(), std::span<const StepNote>(&own_note_, 1));
@@ -261,7 +259,6 @@ Task<void> SyncStep::tell(const Group& group, bool wants_to_leave) {
   std::vector<StepNote> notes(P);
   std::memcpy(notes.data(), notes_.blocks.data(), notes_.blocks.size());
   for (std::uint64_t r = 0; r < P; ++r) {
-    leave_ = leave_ || notes[r].leave != 0;
     if (notes[r].samples == 0 || notes[r].compute_ns == 0) continue;
     const double speed =
         1e9 * static_cast<double>(notes[r].samples) / static_cast<double>(notes[r].compute_ns);

@@ -47,7 +47,6 @@ struct Lot {
 
 // What each member tells all others in every step.
 struct StepNote {
-  std::uint64_t leave = 0;       // it wants to leave
   std::uint64_t samples = 0;     // of its last gradient,
   std::uint64_t compute_ns = 0;  // and how long that took
 };
@@ -70,11 +69,10 @@ class SyncStep {
   // Until the state after the step is complete here, next to that before it.
   Task<void> run(const Group& group);
   // Tells the others what they should know of this member, and hears it of them.
-  Task<void> tell(const Group& group, bool wants_to_leave);
+  Task<void> tell(const Group& group);
   Task<void> prefetch(const Group& group);
   // The step counts. REQUIRES: run() and tell() have ended.
   StepReport commit();
-  bool somebody_leaves() const { return leave_; }
 
  private:
   struct Gathering {  // of all_gather: both live until the generation is retired
@@ -141,7 +139,6 @@ class SyncStep {
   bool decided_ = false;
   Signal decided_here_;
   StepReport report_;
-  bool leave_ = false;
   StepNote own_note_;  // of the last step
   Gathering notes_, sums_, rests_, counts_;
   // The rest of the model's state (running statistics) is changed in place by forward passes: as it

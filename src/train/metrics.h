@@ -14,6 +14,7 @@ inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();  //
 struct StepMetrics {
   NodeId node;
   Step step;
+  Generation view;  // in which it was made
   std::uint64_t epoch = 0;
   Time time;               // when the step was done
   double loss = kUnknown;  // mean over the samples of this node

@@ -52,13 +52,13 @@ Task<void> RunFolder::write_config(std::vector<ConfigEntry> entries) {
 Task<void> RunFolder::add(const StepMetrics& metrics) {
   const StepMetrics copy = metrics;  // The caller's may be gone before the disk is done.
   co_await metrics_.add(copy);
-  if (!options_.events) co_return;
+  if (!options_.events || !own_events_) co_return;
   const std::vector<Scalar> scalars = scalars_of(copy);
   co_await add(copy.time, copy.step, scalars);
 }
 
 Task<void> RunFolder::add(Time now, Step step, std::span<const Scalar> scalars) {
-  if (!options_.events) co_return;
+  if (!options_.events || !own_events_) co_return;
   if (!events_) events_.emplace(files_, options_.folder, options_.host, options_.wall_start_s, now);
   co_await events_->add(now, step, scalars);
 }

@@ -40,6 +40,8 @@ class RunFolder {
   RunFolder(Files& files, RunFolderOptions options);
 
   Task<void> write_config(std::vector<ConfigEntry> entries);
+  // Whether this node is the one that writes TensorBoard's events, if anybody does.
+  void write_events(bool own) { own_events_ = own; }
   Task<void> add(const StepMetrics& metrics);
   // Values that are not a step's, such as test/accuracy at the end of an epoch.
   Task<void> add(Time now, Step step, std::span<const Scalar> scalars);
@@ -55,6 +57,7 @@ class RunFolder {
   RunFolderOptions options_;
   MetricsLog metrics_;
   std::optional<TensorBoardLog> events_;
+  bool own_events_ = true;
 };
 
 }  // namespace shoal

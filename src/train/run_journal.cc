@@ -1,20 +1,43 @@
 #include "train/run_journal.h"
 
+#include <algorithm>
 #include <array>
 
+#include "base/check.h"
+
 namespace shoal {
+
+NodeId spokesman(const View& view) {
+  SHOAL_CHECK(!view.members.empty());
+  const auto lives = [](const Member& m) { return std::pair(m.incarnation, m.node); };
+  return std::ranges::min_element(view.members, {}, lives)->node;
+}
 
 RunJournal::RunJournal(Node& node, RunFolder& folder, RunJournalOptions options)
     : node_(node), folder_(folder), options_(std::move(options)), progress_(options_.screen) {
   totals_.begin = totals_.end = epoch_begin_ = node_.env.now();
+  if (node_.incarnation > Incarnation(1)) totals_.missed = totals_.begin - Time();
+}
+
+void RunJournal::view_begun(const View& view) {
+  view_ = view.generation;
+  ending_ = view.ending;
+  // Lives are counted from 1, so that each tells how many of its node were lost before.
+  totals_.lost_nodes = options_.workers - std::min<std::uint64_t>(options_.workers, view.size());
+  for (const Member& m : view.members) totals_.lost_nodes += m.incarnation.value() - 1;
+  const bool speaks = spokesman(view) == node_.id;
+  if (totals_.speaks && !speaks) show(progress_.end());
+  totals_.speaks = speaks;
+  folder_.write_events(speaks);
 }
 
 void RunJournal::show(const std::string& text) const {
-  if (!options_.quiet && !text.empty()) options_.print(text);
+  if (totals_.speaks && !options_.quiet && !text.empty()) options_.print(text);
 }
 
 bool RunJournal::leave() {
-  totals_.left = options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed);
+  const bool asked = options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed);
+  totals_.left = asked || ending_;
   return totals_.left;
 }
 
@@ -43,6 +66,7 @@ Task<void> RunJournal::step_done(StepReport report) {
   StepMetrics m;
   m.node = node_.id;
   m.step = report.step;
+  m.view = view_;
   m.epoch = report.epoch;
   m.time = now;
   m.loss = mean_loss(report.own);
@@ -51,7 +75,7 @@ Task<void> RunJournal::step_done(StepReport report) {
   m.samples = report.own.samples;
   m.compute_s = seconds(report.compute);
   m.wait_s = seconds(report.wait);
-  if (options_.bytes_sent) m.bytes_sent = options_.bytes_sent(node_);
+  m.bytes_sent = node_.endpoint.sent();
   co_await folder_.add(m);
 
   ProgressNow p;

@@ -17,12 +17,13 @@ namespace shoal {
 struct RunJournalOptions {
   std::uint64_t epochs = 0;  // for the progress shown; 0: the run ends by steps
   Step steps;
+  std::uint64_t workers = 1;  // when none is missing
   Screen screen;
   bool quiet = false;                                 // no progress, only warnings
   std::function<void(const std::string&)> print;      // to the user
   std::function<void(const std::string&)> warn = {};  // at once, also when quiet
-  const std::atomic<bool>* stop = nullptr;            // set by a signal: leave
-  std::function<Bytes(const Node&)> bytes_sent = {};  // so far, by this node
+  // Set by a signal: leave. For a worker that is alone: the others would not know.
+  const std::atomic<bool>* stop = nullptr;
 };
 
 // Sums over the run, for its summary.
@@ -34,8 +35,15 @@ struct RunTotals {
   Step steps;  // made here, without those before a resume
   Duration compute{}, wait{}, update{}, evaluation{};
   Time begin, end;
+  Duration missed{};  // of the run, before this life of the worker
   bool left = false;  // before the last step
+  std::uint64_t lost_nodes = 0;
+  bool speaks = true;  // for all workers: shows progress and writes what is written once
 };
+
+// Who speaks for the members of a view: whoever was lost least often, so that it knows most of the
+// run; of several the first.
+NodeId spokesman(const View& view);
 
 // Thread safety: none; it belongs to the node's thread.
 class RunJournal final : public Journal {
@@ -43,6 +51,7 @@ class RunJournal final : public Journal {
   // All outlive this.
   RunJournal(Node& node, RunFolder& folder, RunJournalOptions options);
 
+  void view_begun(const View& view) override;
   Task<void> step_done(StepReport report) override;
   Task<void> evaluated(EvaluationReport report) override;
   void saved(Step step) override;
@@ -63,6 +72,8 @@ class RunJournal final : public Journal {
   ProgressText progress_;
   Trace trace_;
   RunTotals totals_;
+  Generation view_;
+  bool ending_ = false;  // the view is
   Score epoch_score_;   // since the last evaluation
   Time epoch_begin_{};  // when it ended
   std::uint64_t epoch_samples_ = 0;

@@ -32,7 +32,9 @@ Task<void> StreamedFile::flush() {
   // Taken out first: if the append fails, nobody knows how much of it is there.
   std::string text = std::exchange(waiting_, {});
   if (!std::exchange(tail_is_known_, false) && kind_ == Kind::Lines) {
-    const bool torn = co_await ends_inside_a_line();
+    bool torn = co_await ends_inside_a_line();
+    // Or another node was writing it just then.
+    if (torn) torn = co_await ends_inside_a_line();
     if (torn) text.insert(0, 1, '\n');
   }
   co_await files_.append(path_, const_buf(std::span<const char>(text)));

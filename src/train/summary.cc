@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
+
 namespace shoal {
 namespace {
 
@@ -63,6 +65,33 @@ std::string to_json(const Summary& s) {
   if (s.trace_hash) json["trace_hash"] = fmt::format("{:016x}", *s.trace_hash);
   for (const auto& [key, value] : s.notes) json[key] = value;
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Summary parse_summary(std::string_view text, const std::string& file) {
+  Summary s;
+  try {
+    const Json json = Json::parse(text);
+    const auto number = [&](const char* key) {
+      const Json& value = json.at(key);
+      return value.is_null() ? kUnknown : value.get<double>();
+    };
+    json.at("model").get_to(s.model);
+    json.at("data").get_to(s.data);
+    json.at("workers").get_to(s.workers);
+    json.at("epochs").get_to(s.epochs);
+    s.steps = Step(json.at("steps").get<std::uint64_t>());
+    s.train_loss = number("train_loss");
+    s.train_accuracy = number("train_accuracy");
+    s.test_loss = number("test_loss");
+    s.test_accuracy = number("test_accuracy");
+    s.wall_s = number("wall_s");
+    s.samples_per_s = number("samples_per_s");
+    json.at("lost_nodes").get_to(s.lost_nodes);
+    json.at("params_sha256").get_to(s.params_sha256);
+  } catch (const Json::exception& error) {
+    throw DataError(fmt::format("{}: no summary of a run: {}", file, error.what()));
+  }
+  return s;
 }
 
 }  // namespace shoal

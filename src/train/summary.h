@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,7 +44,8 @@ struct Summary {
   double wall_s = 0;  // virtual in simulation; without evaluation
   double eval_s = 0;
   double samples_per_s = kUnknown;
-  double compute_s = 0;  // mean over workers, as the next one
+  // Of the worker that wrote this, since it was last started, as are samples_per_s and bytes_sent.
+  double compute_s = 0;
   double wait_s = 0;
   double bytes_sent_per_worker = 0;
   double staleness_mean = 0;
@@ -59,5 +61,7 @@ struct Summary {
 };
 
 std::string to_json(const Summary& summary);
+// What is asked of a finished run: its model, data, counts, scores and times. Throws DataError.
+Summary parse_summary(std::string_view json, const std::string& file);
 
 }  // namespace shoal

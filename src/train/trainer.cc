@@ -41,7 +41,7 @@ std::vector<std::string> terms_of(const TrainPlan& plan) {
 SyncOptions sync_options(const TrainPlan& plan) {
   SyncOptions o;
   o.steps = plan.steps;
-  o.batch = plan.batch * plan.workers;
+  o.batch = plan.global_batch != 0 ? plan.global_batch : plan.batch * plan.workers;
   o.workers = plan.workers;
   o.rule = plan.rule;
   o.eta = plan.eta;
@@ -83,11 +83,12 @@ Summary summarize(const TrainPlan& plan, const RunTotals& totals, const Ledger& 
   s.test_loss = mean_loss(totals.test);
   s.test_accuracy = accuracy(totals.test);
   const double trained = seconds(totals.end - totals.begin) - seconds(totals.evaluation);
-  s.wall_s = trained;
+  s.wall_s = trained + seconds(totals.missed);
   s.eval_s = seconds(totals.evaluation);
   s.samples_per_s = trained > 0 ? static_cast<double>(totals.samples) / trained : kUnknown;
   s.compute_s = seconds(totals.compute);
   s.wait_s = seconds(totals.wait);
+  s.lost_nodes = totals.lost_nodes;
   const auto ended = [tally = ledger.tally()](SampleEnd end) {
     return tally.ended[static_cast<std::size_t>(end)];
   };
@@ -127,11 +128,13 @@ Task<void> train_worker(Node& node, Learner& learner, const TrainPlan& plan,
   result.summary.parameters = learner.layout().parameters().value();
   result.summary.memory_before = plan.memory_before.value();
   if (plan.memory_peak) result.summary.memory_peak = plan.memory_peak().value();
+  result.summary.bytes_sent_per_worker = static_cast<double>(node.endpoint.sent().value());
   result.summary.params_sha256 = co_await digest(node.env, replica.parameters().bytes());
   if (plan.take_state) {
     const Range state = replica.w();
     co_await node.env.work(Work::Io, state.n, [&] { plan.take_state(state.data()); });
   }
+  if (!result.totals.speaks) co_return;
   co_await folder.write_trace(journal.trace());
   co_await folder.write_summary(result.summary);
 }

@@ -12,6 +12,7 @@
 #include "optim/rule.h"
 #include "optim/schedule.h"
 #include "runtime/node.h"
+#include "strategy/recipe.h"
 #include "train/config_file.h"
 #include "train/run_folder.h"
 #include "train/run_journal.h"
@@ -25,8 +26,10 @@ struct TrainPlan {
   std::uint64_t samples = 0;  // in the training data
   Seed seed{};
   // How.
-  std::uint64_t workers = 1;
-  std::uint64_t batch = 64;  // per worker
+  std::uint64_t workers = 1;       // when none is missing
+  std::uint64_t batch = 64;        // per worker, then
+  std::uint64_t global_batch = 0;  // of all; 0: as many as these make
+  KeepBatch keep = KeepBatch::Global;
   Step steps;                // in all
   std::uint64_t epochs = 0;  // 0: given by steps
   Rule rule;

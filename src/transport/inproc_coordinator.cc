@@ -28,6 +28,12 @@ void InprocCoordinator::enter(const Member& member, Listener listener) {
   decide();
 }
 
+void InprocCoordinator::end_job(const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  if (state_.why_end.empty()) state_.why_end = why;
+  decide();
+}
+
 void InprocCoordinator::leave(NodeId node, Incarnation life) {
   const std::lock_guard lock(mutex_);
   Candidate* const candidate = find(node, life);

@@ -21,5 +21,7 @@ test -s run/summary.json
 test -s run/checkpoint/step-20/model.safetensors
 "$program" --resume run --steps 25 --quiet
 test -s run/checkpoint/step-25/model.safetensors
+"$program" --data synthetic:images,n=640 --steps 10 --batch 8 --workers 2 --out two --quiet
+grep -q '"workers": 2,' two/summary.json
 if "$program" --epoch 3 2>err; then echo "an unknown option was taken"; exit 1; fi
 grep -q "unknown option '--epoch'. Did you mean '--epochs'" err

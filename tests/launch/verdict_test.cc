@@ -58,5 +58,27 @@ TEST(Ended, IsToldAsShellsTellIt) {
   EXPECT_EQ(kKilled.status(), 137);
 }
 
+TEST(Verdict, WhoFailsByItselfIsNotStartedAgainWhereOnlyTheKilledAre) {
+  Verdict verdict({.restarts = 5, .only_killed = true});
+  EXPECT_EQ(verdict.ended(0, kKilled, false), Next::Restart);
+  EXPECT_EQ(verdict.ended(1, Ended{137, 0}, false), Next::Restart) << "killed on another host";
+  EXPECT_EQ(verdict.ended(2, kFailed, false), Next::EndOthers);
+  EXPECT_EQ(verdict.status(), 7);
+}
+
+TEST(Verdict, ToHaveStoppedWhenAskedToIsNoFailure) {
+  Verdict verdict({.stopped = 3});
+  const Ended stopped{3, 0};
+  EXPECT_FALSE(verdict.failed(stopped, false));
+  EXPECT_FALSE(verdict.failed(Ended{0, 15}, true)) << "before it could say so";
+  EXPECT_TRUE(verdict.failed(Ended{0, 15}, false));
+  EXPECT_EQ(verdict.ended(0, stopped, true), Next::Wait);
+  EXPECT_EQ(verdict.ended(1, kFine, true), Next::Wait);
+  EXPECT_FALSE(verdict.first_failure().has_value());
+  EXPECT_EQ(verdict.status(), 3);
+  EXPECT_EQ(verdict.ended(2, kFailed, true), Next::Wait);
+  EXPECT_EQ(verdict.status(), 7) << "a failure says more";
+}
+
 }  // namespace
 }  // namespace shoal

@@ -38,6 +38,54 @@ TEST(Member, FirstViewFormsWithoutTheMissingWhenItsTimeIsUp) {
   EXPECT_TRUE(job.forms(300ms, {0, 1}));
 }
 
+TEST(Member, BelowTheMinimumTheJobWaitsAndSaysSo) {
+  TestJob job(3);
+  const auto start = [&](Slot slot) {
+    SimProcess& process = job.sim().create(slot);
+    MemberOptions options = job.options_for(process);
+    options.job.view.minimum = 2;
+    job.start(slot, process, std::move(options), true);
+  };
+  for (Slot slot = 0; slot < 3; ++slot) start(slot);
+  ASSERT_TRUE(job.forms(1s, {0, 1, 2}));
+  const Slot left = job.coordinator();
+  const Slot first = (left + 1) % 3;
+  const Slot second = (left + 2) % 3;
+  job.sim().crash(first);
+  job.sim().crash(second);
+  job.sim().run_for(3s);
+  const std::string waits = "waiting: 1 of at least 2 workers are here";
+  EXPECT_THAT(job.all_lines(), HasSubstr(waits));
+  EXPECT_EQ(job.all_lines().find(waits), job.all_lines().rfind(waits)) << "said once";
+  EXPECT_GE(job.history().last().size(), 2U) << "no view of one";
+  start(second);
+  std::vector<Slot> both{left, second};
+  EXPECT_TRUE(job.forms(100ms, both));
+  EXPECT_EQ(job.history().violation(), "");
+}
+
+TEST(Member, WhenOneAsksForTheEndEveryViewFromThenOnIsEnding) {
+  TestJob job(4);
+  job.start_all(4);
+  const Slot coordinator = job.coordinator();
+  const Slot asks = (coordinator + 1) % 4;
+  job.node(asks).life->end_job("a signal");
+  job.sim().run_for(100ms);
+  EXPECT_EQ(job.history().views(), 2U);
+  EXPECT_TRUE(job.history().last().ending);
+  EXPECT_EQ(job.history().last().size(), 4U);
+  EXPECT_THAT(job.log().back(), HasSubstr("the job ends: node"));
+  for (Slot slot = 0; slot < 4; ++slot)
+    EXPECT_TRUE(job.history().seen_by(NodeId(slot))->ending) << slot;
+
+  job.sim().crash(coordinator);
+  std::vector<Slot> rest{0, 1, 2, 3};
+  std::erase(rest, coordinator);
+  ASSERT_TRUE(job.forms(1s, rest));
+  EXPECT_TRUE(job.history().last().ending) << "also under the next coordinator";
+  EXPECT_EQ(job.history().violation(), "");
+}
+
 TEST(Member, ContactsOfAViewAreKnownBeforeTheView) {
   TestJob job(2);
   Contacts known;

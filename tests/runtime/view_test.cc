@@ -91,6 +91,8 @@ struct Case {
   std::string reason;  // a part of it
   std::size_t expected = 1;
   Time started = Time(0s);
+  std::size_t minimum = 1;
+  std::string why_end = {};
 };
 std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
 
@@ -102,8 +104,10 @@ TEST_P(DecideView, Decides) {
   state.view = c.now;
   state.started = c.started;
   state.candidates = c.candidates;
+  state.why_end = c.why_end;
   CoordinatorOptions options;
   options.expected = c.expected;
+  options.minimum = c.minimum;
   options.form_limit = 5s;
   options.suspect_after = 1s;
   const ViewDecision decision = decide_view(kNow, state, options);
@@ -198,6 +202,99 @@ INSTANTIATE_TEST_SUITE_P(
              Time(7s)},
         Case{"NobodyIsLeft", both, {lost(m0), gone(m1)}, "", "nobody is left to form a view"}),
     [](const auto& param) { return param.param.name; });
+
+const View last = view(4, {m0});
+
+INSTANTIATE_TEST_SUITE_P(
+    AtLeast, DecideView,
+    ::testing::Values(
+        Case{"TooFewCame",
+             View(),
+             {here(m0)},
+             "",
+             "waiting: 1 of at least 2 workers are here",
+             3,
+             Time(5s),
+             2},
+        Case{"EnoughCame",
+             View(),
+             {here(m0), here(m1)},
+             "view 1: 0.1 1.1",
+             "node 1.1 in",
+             3,
+             Time(5s),
+             2},
+        Case{"TooFewAreLeft",
+             three,
+             {here(m0), lost(m1), lost(m2)},
+             "",
+             "waiting: 1 of at least 2 workers are here",
+             1,
+             Time(0s),
+             2},
+        Case{"EnoughAreLeft",
+             three,
+             {here(m0), here(m1), lost(m2)},
+             "view 5: 0.1 1.1",
+             "node 2 out (connection lost)",
+             1,
+             Time(0s),
+             2},
+        Case{"OneHasComeBack",
+             three,
+             {here(m0), lost(m1), lost(m2), here(member(2, 2))},
+             "view 5: 0.1 2.2",
+             "node 2.2 in",
+             1,
+             Time(0s),
+             2},
+        Case{"WhoHasFinishedCounts",
+             both,
+             {gone(m0), here(m1)},
+             "view 5: 1.1",
+             "node 0 out (left)",
+             1,
+             Time(0s),
+             2},
+        Case{"TheLastOneOfAJobThatEndsMayComeBack",
+             last,
+             {lost(m0), here(member(0, 2))},
+             "view 5: 0.2",
+             "node 0.2 in",
+             1,
+             Time(0s),
+             2},
+        Case{"NobodyWaitsInAJobThatEnds",
+             three,
+             {here(m0), lost(m1), lost(m2)},
+             "view 5: 0.1",
+             "the job ends: Ctrl-C",
+             1,
+             Time(0s),
+             2,
+             "Ctrl-C"}),
+    [](const auto& param) { return param.param.name; });
+
+TEST(DecideView, AJobThatIsAskedToEndGetsOneViewThatSaysSoAndNoOtherAfterwards) {
+  CoordinatorState state;
+  state.view = both;
+  state.candidates = {here(m0), here(m1)};
+  state.why_end = "SIGTERM";
+  const ViewDecision ends = decide_view(kNow, state, {});
+  ASSERT_TRUE(ends.view.has_value());
+  EXPECT_EQ(describe(*ends.view), "view 5: 0.1 1.1");
+  EXPECT_TRUE(ends.view->ending);
+  EXPECT_EQ(ends.reason, "the job ends: SIGTERM");
+
+  state.view = *ends.view;
+  state.why_end.clear();  // Another coordinator knows only the view.
+  EXPECT_FALSE(decide_view(kNow, state, {}).view.has_value());
+  state.candidates = {here(m0), lost(m1)};
+  const ViewDecision later = decide_view(kNow, state, {});
+  ASSERT_TRUE(later.view.has_value());
+  EXPECT_TRUE(later.view->ending);
+  EXPECT_EQ(later.reason, "node 1 out (connection lost)");
+}
 
 INSTANTIATE_TEST_SUITE_P(
     Incarnations, DecideView,

@@ -98,6 +98,7 @@ TEST(Metrics, ALineIsJsonWithNullForWhatIsUnknown) {
   StepMetrics m;
   m.node = NodeId(3);
   m.step = Step(120);
+  m.view = Generation(4);
   m.epoch = 2;
   m.time = at(1500ms);
   m.loss = static_cast<double>(0.1F);
@@ -107,7 +108,7 @@ TEST(Metrics, ALineIsJsonWithNullForWhatIsUnknown) {
   m.wait_s = std::numeric_limits<double>::infinity();
   m.bytes_sent = Bytes(1'000'000'000'000);
   EXPECT_EQ(to_json_line(m),
-            R"({"node":3,"step":120,"epoch":2,"time_s":1.500000,"loss":0.1,"accuracy":null,)"
+            R"({"node":3,"step":120,"view":4,"epoch":2,"time_s":1.500000,"loss":0.1,"accuracy":null,)"
             R"("eta":1e-05,"samples":64,"compute_s":0.25,"wait_s":null,)"
             R"("bytes_sent":1000000000000,"staleness":null})"
             "\n");

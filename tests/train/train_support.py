@@ -90,6 +90,34 @@ def summary(folder):
     return json.loads((pathlib.Path(folder) / "summary.json").read_text())
 
 
+def metrics(folder):
+    """The lines of all workers; a killed one may have left half a line."""
+    lines = []
+    for line in (pathlib.Path(folder) / "metrics.jsonl").read_text().splitlines():
+        try:
+            lines.append(json.loads(line))
+        except ValueError:
+            pass
+    return lines
+
+
+def workers_of(launcher):
+    """The processes that train, by their number."""
+    found = {}
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent != launcher:
+                continue
+            environment = (folder / "environ").read_bytes().split(b"\0")
+        except (OSError, ValueError, IndexError):
+            continue
+        for setting in environment:
+            if setting.startswith(b"SHOAL_NODE="):
+                found[int(setting[11:])] = int(folder.name)
+    return found
+
+
 class TrainTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

@@ -1,0 +1,171 @@
+// Several workers of a training run, simulated: what they agree on when it is asked to end, when
+// some are lost, and when too few are left; and what they leave in the one folder that they share.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "learner/quadratic.h"
+#include "sim/world.h"
+#include "support/files_text.h"
+#include "train/trainer.h"
+
+namespace shoal {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+constexpr std::uint64_t kSamples = 120;
+
+class ManyWorkers : public testing::Test {
+ protected:
+  ManyWorkers() {
+    plan.samples = kSamples;
+    plan.seed = Seed(4);
+    plan.workers = 3;
+    plan.batch = 4;
+    plan.global_batch = 12;
+    plan.steps = Step(100);
+    plan.eta = 0.1;
+    plan.world = "sim";
+    journal.steps = plan.steps;
+    journal.workers = plan.workers;
+    journal.print = [this](const std::string& text) { printed += text; };
+  }
+
+  // A step takes about 30 ms.
+  World& start(CoordinatorOptions views = {}) {
+    Cluster cluster = Cluster::uniform(3, {.latency = 1ms, .bytes_per_s = 1e8});
+    cluster.ns_per_element = {1e4, 4e4, 1e2, 1e2, 0, 0, 0, 0};
+    return world.emplace(cluster, WorldOptions{.seed = Seed(4), .coordinator = views});
+  }
+  Task<void> work(Node& node) {
+    QuadraticLearner learner({.seed = Seed(11), .dimensions = Elements(101)});
+    nodes[node.id] = &node;
+    TrainResult result;
+    co_await train_worker(node, learner, plan, journal, result);
+    nodes.erase(node.id);
+    results[node.id] = result;
+  }
+  void run() {
+    const Outcome outcome = world->run([this](Node& node) { return work(node); });
+    ASSERT_TRUE(outcome.finished) << outcome.waiting_for;
+    ASSERT_TRUE(outcome.errors.empty()) << outcome.errors.front().what;
+  }
+  std::string file(const std::string& path) {
+    InlineEnv env;
+    SimFiles files(world->disk(), env, NodeId(0));
+    return read_text(files, path);
+  }
+  // The steps that each node has a line of.
+  std::map<std::string, std::set<std::uint64_t>> lines() {
+    std::map<std::string, std::set<std::uint64_t>> steps;
+    std::istringstream text(file("metrics.jsonl"));
+    for (std::string line; std::getline(text, line);) {
+      EXPECT_TRUE(line.starts_with("{\"node\":") && line.ends_with("}")) << line;
+      const std::size_t step = line.find("\"step\":") + 7;
+      steps[line.substr(8, 1)].insert(std::stoull(line.substr(step)));
+    }
+    return steps;
+  }
+
+  TrainPlan plan;
+  RunJournalOptions journal;
+  std::optional<World> world;
+  std::map<NodeId, Node*> nodes;  // that live
+  std::map<NodeId, TrainResult> results;
+  std::string printed;
+};
+
+TEST_F(ManyWorkers, OneSpeaksAndAllWriteTheirSteps) {
+  start();
+  run();
+  ASSERT_EQ(results.size(), 3U);
+  EXPECT_TRUE(results[NodeId(0)].totals.speaks);
+  EXPECT_FALSE(results[NodeId(1)].totals.speaks);
+  EXPECT_FALSE(results[NodeId(2)].totals.speaks);
+  for (const auto& [node, steps] : lines()) EXPECT_EQ(steps.size(), 100U) << "node " << node;
+  EXPECT_EQ(lines().size(), 3U);
+  const Summary& s = results[NodeId(0)].summary;
+  EXPECT_EQ(s.ledger.consumed, 100U * 12);
+  EXPECT_EQ(s.lost_nodes, 0U);
+  EXPECT_GT(s.bytes_sent_per_worker, 100 * 101 * 4);
+  const std::string summary = file("summary.json");
+  EXPECT_EQ(parse_summary(summary, "it").params_sha256, s.params_sha256);
+}
+
+TEST_F(ManyWorkers, WhenOneIsAskedToEndAllStopAfterTheSameStepWithACheckpointOfIt) {
+  start().at(Time(700ms), [this] { nodes.at(NodeId(1))->membership.end_job("a signal"); });
+  run();
+  ASSERT_EQ(results.size(), 3U);
+  const Step stopped = results[NodeId(0)].summary.steps;
+  EXPECT_GT(stopped, Step(5));
+  EXPECT_LT(stopped, Step(95));
+  for (const auto& [node, result] : results) {
+    EXPECT_TRUE(result.totals.left) << node;
+    EXPECT_EQ(result.summary.steps, stopped) << node;
+    EXPECT_EQ(result.summary.params_sha256, results[NodeId(0)].summary.params_sha256) << node;
+  }
+  EXPECT_THAT(file("checkpoint/latest"), HasSubstr(fmt::format("step-{}", stopped)));
+  EXPECT_EQ(parse_summary(file("summary.json"), "it").steps, stopped);
+}
+
+TEST_F(ManyWorkers, WhoeverIsLostWhileAllStopTheCheckpointIsThere) {
+  start().at(Time(700ms), [this] { nodes.at(NodeId(1))->membership.end_job("a signal"); });
+  world->at(Time(715ms), [this] { world->kill(NodeId(0), false); });
+  run();
+  ASSERT_EQ(results.size(), 2U);
+  const Step stopped = results[NodeId(1)].summary.steps;
+  EXPECT_EQ(results[NodeId(2)].summary.steps, stopped);
+  EXPECT_THAT(file("checkpoint/latest"), HasSubstr(fmt::format("step-{}", stopped)));
+  EXPECT_TRUE(results[NodeId(1)].totals.speaks);
+}
+
+TEST_F(ManyWorkers, WhoWasNeverLostSpeaksOnAndCountsTheLost) {
+  start();
+  for (const Duration when : {300ms, 900ms}) {
+    world->at(Time(when), [this, when] {
+      world->kill(NodeId(0), false);
+      world->restart_at(NodeId(0), Time(when + 200ms));
+    });
+  }
+  run();
+  ASSERT_EQ(results.size(), 3U);
+  EXPECT_TRUE(results[NodeId(1)].totals.speaks);
+  EXPECT_FALSE(results[NodeId(0)].totals.speaks);
+  const Summary& s = results[NodeId(1)].summary;
+  EXPECT_EQ(s.lost_nodes, 2U);
+  EXPECT_EQ(s.ledger.consumed, 100U * 12);
+  EXPECT_EQ(lines()["1"].size(), 100U);
+  EXPECT_LT(lines()["0"].size(), 100U);
+  EXPECT_THAT(printed, HasSubstr("step 100/100"));
+}
+
+TEST_F(ManyWorkers, WithFewerThanTheMinimumNobodyMakesAStep) {
+  CoordinatorOptions views;
+  views.minimum = 2;
+  start(views);
+  world->at(Time(500ms), [this] {
+    world->kill(NodeId(0), false);
+    world->kill(NodeId(2), false);
+  });
+  std::string reason;
+  world->at(Time(4900ms), [&] { reason = world->coordinator().last_reason(); });
+  world->restart_at(NodeId(2), Time(5s));
+  run();
+  EXPECT_EQ(reason, "waiting: 1 of at least 2 workers are here");
+  ASSERT_EQ(results.size(), 2U) << "node 0 did not come back, and two are enough";
+  EXPECT_EQ(results[NodeId(1)].summary.ledger.consumed, 100U * 12);
+  EXPECT_EQ(lines()["1"].size(), 100U);
+  std::istringstream text(file("metrics.jsonl"));
+  for (std::string line; std::getline(text, line);) {
+    const double time = std::stod(line.substr(line.find("\"time_s\":") + 9));
+    EXPECT_TRUE(time < 0.6 || time > 5) << line;
+  }
+}
+
+}  // namespace
+}  // namespace shoal

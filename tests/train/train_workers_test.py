@@ -1,0 +1,253 @@
+"""Several workers, each a process: they are killed, frozen, stopped and resumed, and the run ends as it should.
+
+SHOAL_STRIKES: how often each test kills (3)."""
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import time
+
+import train_support
+from train_support import (SAME_BITS, SHOAL, Training, TrainTest, complete_checkpoint, metrics, summary,
+                           workers_of)
+
+STRIKES = int(os.environ.get("SHOAL_STRIKES", "3"))
+# Steps of a millisecond or so.
+TINY = ["--model", "mlp:8-16-3", "--data", "synthetic:blobs,features=8,n=2000,test=64", "--batch", "5",
+        "--schedule", "constant"]
+FASHION = ["--model", "linear", "--data", "fashion-mnist", "--batch", "50", "--epochs", "2"]
+
+
+class WorkersTest(TrainTest):
+    def begun(self, training, count=4):
+        """All workers are in, and steps are made."""
+        def in_step():
+            views = [line for line in training.text(training.err).splitlines() if line.startswith("shoal: view ")]
+            return views and len(views[-1].split(":")[2].split()) == count and training.first_step()
+        self.assertTrue(training.wait_until(in_step, "all workers to take part"),
+                        "it ended before: " + training.text(training.err) if not training.running() else "")
+
+    def strike(self, training, rank, number=signal.SIGKILL):
+        pid = workers_of(training.process.pid).get(rank)
+        if pid is not None:
+            os.kill(pid, number)
+        return pid
+
+    def assert_whole(self, training, folder, samples, epochs):
+        finished = training.finish()
+        self.assertEqual(finished.code, 0, finished)
+        s = summary(folder)
+        self.assertEqual(s["ledger"], {"consumed": samples * epochs, "dropped": 0, "lost": 0, "partial": 0,
+                                       "repeated": 0, "missing": 0})
+        self.assertEqual(complete_checkpoint(folder), s["steps"])
+        made = {line["step"] for line in metrics(folder)}
+        self.assertLessEqual(made, set(range(s["steps"])))
+        return s
+
+
+class Together(WorkersTest):
+    def test_four_workers_make_what_one_makes_of_the_same_batches(self):
+        one = self.train(self.scratch / "one", *TINY[:4], "--batch", "20", "--epochs", "2")
+        four = self.train(self.scratch / "four", *TINY[:4], "--batch", "5", "--epochs", "2", "--workers", "4")
+        self.assertEqual((four["workers"], four["batch"], four["steps"]), (4, 5, one["steps"]))
+        self.assertEqual(four["ledger"], one["ledger"])
+        self.assertAlmostEqual(four["test_accuracy"], one["test_accuracy"], delta=0.05)
+        self.assertAlmostEqual(four["train_loss"], one["train_loss"], delta=0.1)
+        self.assertEqual(four["lost_nodes"], 0)
+        self.assertGreater(four["bytes_sent_per_worker"], 0)
+        lines = metrics(self.scratch / "four")
+        for node in range(4):
+            own = [line["step"] for line in lines if line["node"] == node]
+            self.assertEqual(own, list(range(four["steps"])), f"node {node}")
+        self.assertEqual(sum(line["samples"] for line in lines), 2 * 2000)
+
+    def test_only_one_of_them_prints(self):
+        finished = self.start(self.scratch / "prints", *TINY, "--epochs", "1", "--workers", "3").finish()
+        self.assertEqual(finished.code, 0, finished)
+        self.assertEqual(finished.out.count("epoch 1/1 done"), 1, finished)
+        self.assertEqual(finished.out.count("Try next:"), 1, finished)
+        self.assertIn("workers   3 processes, 15 samples a step in all", finished.out)
+
+    def test_under_other_launchers_every_process_is_a_worker(self):
+        mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2"]
+        cases = {"launch": [SHOAL, "launch", "-n", "2", "--"]}
+        if shutil.which("mpirun"):
+            cases["mpirun"] = mpirun
+        for name, words in cases.items():
+            folder = self.scratch / name
+            done = subprocess.run([*words, SHOAL, "train", *TINY, "--epochs", "1", *SAME_BITS, "--out", folder],
+                                  stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=100)
+            self.assertEqual(done.returncode, 0, done)
+            self.assertEqual((summary(folder)["workers"], summary(folder)["steps"]), (2, 200))
+            self.assertEqual({line["node"] for line in metrics(folder)}, {0, 1})
+        done = subprocess.run([*cases["launch"], SHOAL, "train", *TINY, "--workers", "3", "--out", self.scratch / "x"],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=100)
+        self.assertEqual(done.returncode, 1, done)
+        self.assertIn("--workers 3: shoal launch has started 2 processes", done.stderr)
+
+
+class Killed(WorkersTest):
+    """Every run ends, with every sample used once, however often workers are killed."""
+
+    def test_at_random_moments_and_rank_0(self):
+        draw = random.Random(5)
+        folder = self.scratch / "random"
+        training = self.start(folder, *TINY, "--epochs", "60", "--workers", "4", "--save-every", "1000")
+        for strike in range(STRIKES):
+            self.begun(training)
+            time.sleep(draw.random() * 0.2)
+            self.strike(training, 0 if strike == 0 else draw.randrange(4))
+            time.sleep(0.05)
+        s = self.assert_whole(training, folder, 2000, 60)
+        self.assertEqual(s["lost_nodes"], STRIKES)
+        self.assertEqual({line["step"] for line in metrics(folder)}, set(range(s["steps"])))
+
+    def test_in_the_first_second(self):
+        draw = random.Random(6)
+        for strike in range(STRIKES):
+            folder = self.scratch / f"first-{strike}"
+            training = self.start(folder, *TINY, "--epochs", "2", "--workers", "4")
+            training.wait_until(lambda: len(workers_of(training.process.pid)) == 4, "the workers")
+            time.sleep(draw.random())
+            self.strike(training, draw.randrange(4))
+            self.assert_whole(training, folder, 2000, 2)
+
+    def test_inside_a_collective_and_accuracy_is_as_without(self):
+        whole = self.train(self.scratch / "without", *FASHION, "--workers", "4")
+        folder = self.scratch / "with"
+        training = self.start(folder, *FASHION, "--workers", "4")
+        draw = random.Random(7)
+        for _ in range(STRIKES):
+            self.begun(training)
+            rank = draw.randrange(4)
+            self.strike(training, rank, signal.SIGSTOP)
+            time.sleep(0.05)  # The others wait for it by then.
+            self.strike(training, rank)
+            time.sleep(0.05)
+        s = self.assert_whole(training, folder, 60000, 2)
+        self.assertEqual(s["steps"], whole["steps"])
+        self.assertAlmostEqual(s["test_accuracy"], whole["test_accuracy"], delta=0.01)
+
+    def test_a_frozen_worker_is_left_behind_and_rejoins(self):
+        folder = self.scratch / "frozen"
+        training = self.start(folder, *TINY, "--epochs", "120", "--workers", "3")
+        self.begun(training, 3)
+        pid = self.strike(training, 1, signal.SIGSTOP)
+        training.wait_until(lambda: "node 1 out (silent" in training.text(training.err), "its eviction")
+        os.kill(pid, signal.SIGCONT)
+        training.wait_until(lambda: "node 1.2 in" in training.text(training.err), "its return")
+        self.assert_whole(training, folder, 2000, 120)
+
+    def test_below_the_minimum_the_others_wait(self):
+        folder = self.scratch / "minimum"
+        training = self.start(folder, *TINY, "--epochs", "80", "--workers", "2:2")
+        self.begun(training, 2)
+        self.strike(training, 1)
+        self.assert_whole(training, folder, 2000, 80)
+        waits = "waiting: 1 of at least 2 workers are here"
+        finished = self.start(self.scratch / "unlimited", *TINY, "--epochs", "1", "--workers", "2").finish()
+        self.assertNotIn(waits, finished.err)
+        lines = metrics(folder)
+        views = {line["view"] for line in lines}
+        for view in views - {max(views)}:
+            self.assertEqual({line["node"] for line in lines if line["view"] == view}, {0, 1})
+
+
+class Stopped(WorkersTest):
+    def test_all_stop_after_the_same_step_and_any_number_goes_on(self):
+        folder = self.scratch / "stopped"
+        training = self.start(folder, *TINY, "--epochs", "30", "--workers", "4", "--save-every", "100000")
+        self.begun(training)
+        training.process.send_signal(signal.SIGTERM)
+        finished = training.finish()
+        self.assertEqual(finished.code, 3, finished)
+        self.assertEqual(finished.err.count("stopping after this step"), 1, finished)
+        self.assertNotIn("failed", finished.err)
+        stopped = summary(folder)["steps"]
+        self.assertIn(f"stopped after step {stopped} of 3000", finished.out)
+        self.assertEqual([path.name for path in (folder / "checkpoint").glob("step-*")], [f"step-{stopped}"])
+        made = {}
+        for line in metrics(folder):
+            made.setdefault(line["node"], []).append(line["step"])
+        self.assertEqual({node: steps[-1] for node, steps in made.items()}, dict.fromkeys(range(4), stopped - 1))
+        for workers in (2, 1):
+            copy = self.scratch / f"goes-on-with-{workers}"
+            shutil.copytree(folder, copy)
+            finished = self.resume(copy, "--workers", workers).finish()
+            self.assertEqual(finished.code, 0, finished)
+            self.assertIn(f"  step {stopped + 1}/3000", finished.out)
+            s = summary(copy)
+            self.assertEqual((s["workers"], s["steps"]), (workers, 3000))
+            self.assertEqual(s["ledger"]["consumed"], 30 * 2000)
+
+    def test_the_second_signal_ends_it_at_once(self):
+        training = self.start(self.scratch / "twice", "--model", "mlp:784-2048-2048-10", "--data",
+                              "synthetic:images,n=2048,test=1", "--batch", "512", "--steps", "1000", "--workers", "2")
+        training.wait_until(training.first_step, "a step")
+        for _ in range(2):
+            training.process.send_signal(signal.SIGINT)
+            time.sleep(0.1)
+        self.assertEqual(training.finish().code, 128 + signal.SIGINT)
+
+
+class Failed(WorkersTest):
+    def test_an_error_of_a_worker_ends_the_run_once_and_nobody_is_started_again(self):
+        folder = self.scratch / "diverged"
+        finished = self.start(folder, *TINY[:4], "--batch", "4", "--eta", "1e10", "--save-every", "1", "--steps",
+                              "400", "--workers", "3").finish()
+        self.assertEqual(finished.code, 1, finished)
+        self.assertEqual(len([line for line in finished.err.splitlines() if "the loss became" in line]), 1, finished)
+        self.assertIn("Hint:", finished.err)
+        self.assertNotIn("starting it again", finished.err)
+        self.assertFalse((folder / "error.txt").exists())
+
+    def test_when_all_restarts_are_used_up_the_run_ends(self):
+        training = self.start(self.scratch / "restarts", *TINY, "--epochs", "1000", "--workers", "2", "--restarts", "0")
+        self.begun(training, 2)
+        self.strike(training, 1)
+        finished = training.finish()
+        self.assertEqual(finished.code, 128 + signal.SIGKILL, finished)
+        self.assertIn("worker 1 failed first: killed by signal 9", finished.err)
+
+    def test_what_cannot_be_is_refused_before_anything_is_started(self):
+        cases = {
+            r"--workers 0: take a whole number": ["--workers", "0"],
+            r"--workers x: take a whole number": ["--workers", "x"],
+            r"--workers 8:2: at least 8 and at most 2 cannot be": ["--workers", "8:2"],
+            r"--batch 1000 for each of 4 workers: the data has only 2000": ["--workers", "4", "--batch", "1000"],
+            r"--global-batch 3: that is less than a sample for each of 4": ["--workers", "4", "--global-batch", "3"],
+            r"--keep-batch": ["--workers", "2", "--keep-batch", "both"],
+        }
+        for message, arguments in cases.items():
+            out = self.scratch / "refused"
+            words = TINY if "--batch" not in arguments else [*TINY[:4], "--steps", "4"]
+            finished = Training(out, *words, *arguments, "--out", out).finish()
+            self.assertEqual(finished.code, 1, finished)
+            self.assertRegex(finished.err, message)
+            self.assertFalse(out.exists())
+        out = self.scratch / "wrong-model"
+        finished = Training(out, "--model", "lenett", *TINY[2:], "--workers", "2", "--out", out).finish()
+        self.assertEqual(finished.code, 1, finished)
+        self.assertRegex(finished.err, "lenett.*lenet")
+        self.assertFalse(out.exists())
+
+
+class LeftBehind(WorkersTest):
+    def test_nothing_when_the_launcher_is_killed(self):
+        before = set(os.listdir("/dev/shm"))
+        training = self.start(self.scratch / "killed", *TINY, "--epochs", "1000", "--workers", "3")
+        self.begun(training, 3)
+        workers = workers_of(training.process.pid)
+        self.assertEqual(set(workers), {0, 1, 2})
+        training.kill()
+        end = time.monotonic() + 10
+        while any(pathlib.Path(f"/proc/{pid}").exists() for pid in workers.values()):
+            self.assertLess(time.monotonic(), end, "workers outlive their launcher")
+            time.sleep(0.01)
+        self.assertLessEqual(set(os.listdir("/dev/shm")), before)
+
+
+if __name__ == "__main__":
+    train_support.main()
