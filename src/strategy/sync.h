@@ -28,6 +28,7 @@
 #include "runtime/node.h"
 #include "runtime/task.h"
 #include "strategy/journal.h"
+#include "strategy/recipe.h"
 #include "strategy/replica.h"
 
 namespace shoal {
@@ -39,6 +40,7 @@ struct SyncOptions {
   Rule rule{};
   double eta = 0.1;  // of the schedule, at its height
   Schedule schedule{};
+  Recipe recipe{};
   Step save_every{0};     // 0: only at the end
   bool evaluate = false;  // at every epoch's end, and at the end
   // Record hashes of parameters and gradients, for the checkers. Costs a pass over them a step.
