@@ -2,15 +2,23 @@
 // they make.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
 #include "data/dataset.h"
 #include "program/command.h"
 #include "program/compute_choice.h"
+#include "strategy/axes.h"
 #include "train/trainer.h"
 
 namespace shoal {
+
+// An axis of the recipe that a flag sets; empty: the system's own.
+struct AxisFlag {
+  std::string value;
+  bool on = false, off = false;  // of one that is a switch: --overlap, --no-overlap
+};
 
 // Empty or "auto": chosen by what else is given.
 struct TrainFlags {
@@ -21,6 +29,9 @@ struct TrainFlags {
   std::uint64_t workers = 1;
   std::uint64_t batch = 64;
   std::uint64_t seed = 1;
+
+  std::string like = "shoal";
+  std::array<AxisFlag, kAxes> axes;  // in the order of shoal::axes()
 
   std::string optimizer = "auto";
   std::string eta = "auto";
@@ -40,7 +51,7 @@ struct TrainFlags {
   std::string denormals = "flush";
   bool reproducible = false;
   bool no_tune = false;
-  std::uint64_t bucket_bytes = 1 << 20;
+  std::uint64_t bucket_bytes = 0;  // 0: the system's own
 
   std::string out;
   std::string resume;
@@ -50,7 +61,10 @@ struct TrainFlags {
 };
 
 std::vector<Option> train_options(TrainFlags& flags);
-// The optimizer with its constants; "auto" depends on the model. Throws ConfigError.
+// The system's, with the axes that flags set. Throws ConfigError.
+Recipe recipe_of(const TrainFlags& flags);
+Bytes bucket_bytes_of(const TrainFlags& flags);
+// The optimizer with its constants; "auto": the system's, else by the model. Throws ConfigError.
 Rule rule_of(const TrainFlags& flags);
 double eta_of(const TrainFlags& flags, const Rule& rule);
 // Whatever can be found wrong before anything is opened. Throws ConfigError.

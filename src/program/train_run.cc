@@ -51,20 +51,6 @@ Screen screen_of_stdout() {
   return screen;
 }
 
-// runs/lenet-fashion-mnist, or with a number behind it when that is there already.
-fs::path new_run_folder(const TrainFlags& flags) {
-  std::string name;
-  for (const char c : fs::path(flags.model).stem().string() + "-" + flags.data) {
-    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0;
-    if (plain || (!name.empty() && name.back() != '-')) name += plain ? c : '-';
-  }
-  if (name.size() > 60) name.resize(60);
-  for (int i = 1;; ++i) {
-    const fs::path folder = fs::path("runs") / (i == 1 ? name : fmt::format("{}-{}", name, i));
-    if (!fs::exists(folder)) return folder;
-  }
-}
-
 std::vector<ConfigEntry> read_config(const fs::path& file) {
   const FileView view = map_file(file.string());
   return parse_config({reinterpret_cast<const char*>(view.bytes.data()), view.bytes.size()},
@@ -82,13 +68,6 @@ void apply_resumed(TrainFlags& flags, const std::vector<Option>& options,
     throw ConfigError("--resume goes on in the run's own folder; leave --out away");
   apply_config(options, fixed, read_config(config), config.string());
   flags.out = flags.resume;
-}
-
-void require_fresh(const TrainFlags& flags) {
-  if (!flags.resume.empty() || !fs::exists(fs::path(flags.out) / "config.toml")) return;
-  throw ConfigError(fmt::format(
-      "--out {}: a run is there already. Go on with it by --resume {}, or take another folder",
-      flags.out, flags.out));
 }
 
 // ---- The run
@@ -169,6 +148,26 @@ void train_live(TrainRun& run) {
 
 }  // namespace
 
+fs::path new_run_folder(const TrainFlags& flags, const std::string& prefix) {
+  std::string name = prefix;
+  for (const char c : fs::path(flags.model).stem().string() + "-" + flags.data) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0;
+    if (plain || (!name.empty() && name.back() != '-')) name += plain ? c : '-';
+  }
+  if (name.size() > 60) name.resize(60);
+  for (int i = 1;; ++i) {
+    const fs::path folder = fs::path("runs") / (i == 1 ? name : fmt::format("{}-{}", name, i));
+    if (!fs::exists(folder)) return folder;
+  }
+}
+
+void require_fresh(const TrainFlags& flags) {
+  if (!flags.resume.empty() || !fs::exists(fs::path(flags.out) / "config.toml")) return;
+  throw ConfigError(fmt::format(
+      "--out {}: a run is there already. Go on with it by --resume {}, or take another folder",
+      flags.out, flags.out));
+}
+
 std::vector<ConfigEntry> gather_flags(TrainFlags& flags, const std::vector<Option>& options,
                                       const std::vector<std::string>& given) {
   std::vector<std::string> fixed = given;
@@ -193,7 +192,11 @@ Dataset open_data(const TrainFlags& flags) {
 TrainRun::TrainRun(TrainFlags flags_, std::vector<ConfigEntry> config_, std::string program_)
     : flags(std::move(flags_)), config(std::move(config_)), program(std::move(program_)) {
   check_flags(flags);
-  if (flags.out.empty()) flags.out = new_run_folder(flags).string();
+  if (flags.workers != 1)
+    throw ConfigError(fmt::format(
+        "--workers {}: so far `train` runs one worker; `shoal simulate` takes any number",
+        flags.workers));
+  if (flags.out.empty()) flags.out = new_run_folder(flags, "").string();
   require_fresh(flags);
 }
 
@@ -216,7 +219,7 @@ TorchCompute TrainRun::compute() const {
 TorchLearnerOptions TrainRun::learner_options() const {
   TorchLearnerOptions options;
   options.seed = plan.seed;
-  options.bucket_bytes = Bytes(flags.bucket_bytes);
+  options.bucket_bytes = bucket_bytes_of(flags);
   options.channels_last = choice.channels_last;
   return options;
 }

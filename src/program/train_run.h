@@ -8,6 +8,7 @@
 //   return run.train();
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,6 +29,11 @@ std::vector<ConfigEntry> gather_flags(TrainFlags& flags, const std::vector<Optio
                                       const std::vector<std::string>& given);
 
 Dataset open_data(const TrainFlags& flags);
+
+// runs/lenet-fashion-mnist, or with a number behind it when that is there already.
+std::filesystem::path new_run_folder(const TrainFlags& flags, const std::string& prefix);
+// Throws ConfigError when a run is in flags.out already, and is not to be resumed.
+void require_fresh(const TrainFlags& flags);
 
 // Thread safety: none.
 struct TrainRun {

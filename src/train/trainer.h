@@ -12,6 +12,7 @@
 #include "optim/rule.h"
 #include "optim/schedule.h"
 #include "runtime/node.h"
+#include "strategy/recipe.h"
 #include "train/config_file.h"
 #include "train/run_folder.h"
 #include "train/run_journal.h"
@@ -25,6 +26,8 @@ struct TrainPlan {
   std::uint64_t samples = 0;  // in the training data
   Seed seed{};
   // How.
+  std::string system = "shoal";  // whose recipe it was, before any axis was changed
+  Recipe recipe;
   std::uint64_t workers = 1;
   std::uint64_t batch = 64;  // per worker
   Step steps;                // in all
@@ -34,6 +37,7 @@ struct TrainPlan {
   Schedule schedule;
   Step save_every;
   bool evaluate = true;
+  bool audit = false;  // of parameters and gradients, into the flight recorder
   // Gets the model's state as it is at the end, before its memory goes; also of a run that was
   // stopped. Empty: nobody wants it.
   std::function<void(std::span<const float>)> take_state = {};
