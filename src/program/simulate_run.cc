@@ -84,11 +84,11 @@ void write_file(const fs::path& path, std::span<const std::byte> content) {
 void print_end(const SimulateRun& run, const SimulationResult& result) {
   const Summary& s = result.train.summary;
   fmt::print("\n{}", epoch_table(result.train.totals.rows));
-  fmt::print("\n{} steps in {} of virtual time; {:.0f} samples/s", s.steps,
-             short_duration(s.wall_s), s.samples_per_s);
+  fmt::print("\n{} steps in {:.4g} s of virtual time; {:.0f} samples/s", s.steps, s.wall_s,
+             s.samples_per_s);
   if (s.test_accuracy == s.test_accuracy)
     fmt::print("; test accuracy {:.2f} %", 100 * s.test_accuracy);
-  fmt::print("\nof a worker's time {:.1f} s computing, {:.1f} s waiting; {:.1f} MB sent each\n",
+  fmt::print("\na worker computed for {:.4g} s, waited for {:.4g} s and sent {:.4g} MB\n",
              s.compute_s, s.wait_s, s.bytes_sent_per_worker * 1e-6);
   for (std::size_t kind = 0; kind < kFaultKinds; ++kind)
     if (result.outcome.fired[kind] > 0)

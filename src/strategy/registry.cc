@@ -42,9 +42,9 @@ std::vector<System> make_systems() {
        .bucket_bytes = kOneBucket},
       {.name = "tensorflow-sync",
        .year = 2016,
-       .citation =
-           "Abadi et al., TensorFlow: A System for Large-Scale Machine Learning, OSDI 2016; "
-           "Chen et al., Revisiting Distributed Synchronous SGD, arXiv:1604.00981",
+       .citation = "backup workers: Chen et al., Revisiting Distributed Synchronous SGD, "
+                   "arXiv:1604.00981; Abadi et al., TensorFlow: A System for Large-Scale Machine "
+                   "Learning, OSDI 2016",
        .reference = "arXiv:1605.08695",
        .sentence = "every worker serves a part of the model; of the gradients of a step the first "
                    "to come count, and those of the backup workers are dropped",
@@ -98,8 +98,8 @@ std::vector<System> make_systems() {
       {.name = "bigdl",
        .aliases = {"caffeonspark"},
        .year = 2019,
-       .citation = "Dai et al., BigDL: A Distributed Deep Learning Framework for Big Data, SoCC "
-                   "2019; CaffeOnSpark: Feng, Shi, Jain, Yahoo 2016",
+       .citation = "CaffeOnSpark: Feng, Shi, Jain, Yahoo 2016; Dai et al., BigDL: A Distributed "
+                   "Deep Learning Framework for Big Data, SoCC 2019",
        .reference = "doi:10.1145/3357223.3362707",
        .sentence =
            "as many servers as workers: gradients are reduce-scattered, each worker updates "

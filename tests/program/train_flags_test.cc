@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "program/calibrate.h"
 #include "program/command_line.h"
+#include "program/config.h"
 #include "program/simulate_run.h"
 
 namespace shoal {
@@ -67,6 +68,16 @@ TEST(Like, ReproducibleIsEightShardsUnlessTheyAreCounted) {
   EXPECT_EQ(recipe_of(flags_of({})).shards, 0U);
   EXPECT_EQ(recipe_of(flags_of({"--reproducible"})).shards, 8U);
   EXPECT_EQ(recipe_of(flags_of({"--reproducible", "--shards", "16"})).shards, 16U);
+}
+
+TEST(Like, AxesMayComeFromAFileAsNumbers) {
+  TrainFlags flags;
+  const std::vector<ConfigEntry> entries = {
+      {"epoch-fraction", 0.75, 1}, {"backups", std::int64_t{2}, 2}, {"no-overlap", true, 3}};
+  apply_config(train_options(flags), {"--backups"}, entries, "run.toml");
+  EXPECT_EQ(recipe_of(flags).epoch_fraction, 0.75);
+  EXPECT_FALSE(recipe_of(flags).overlap);
+  EXPECT_EQ(recipe_of(flags).backups, 0U) << "the command line wins";
 }
 
 TEST(Like, WhatCannotBeIsRefusedWithReasonAndChoice) {

@@ -25,8 +25,8 @@ struct Simulated {
 struct SimulationTest : testing::Test {
   static constexpr std::uint32_t kBuckets = 3;
   QuadraticLearner quadratic{
-      {.seed = Seed(5), .dimensions = Elements(90'000), .buckets = kBuckets, .held_out = 32}};
-  const std::vector<Elements> buckets = std::vector<Elements>(kBuckets, Elements(30'000));
+      {.seed = Seed(5), .dimensions = Elements(9'000), .buckets = kBuckets, .held_out = 32}};
+  const std::vector<Elements> buckets = std::vector<Elements>(kBuckets, Elements(3'000));
   Pace pace = parse_pace("100000", buckets);
   TrainPlan plan;
 
@@ -81,7 +81,7 @@ TEST_F(SimulationTest, LeavesTheRunFolderOfATraining) {
   EXPECT_EQ(summary.steps, Step(16));
   EXPECT_EQ(summary.ledger.consumed, 512U);
   EXPECT_EQ(summary.trace_hash, s.result.outcome.hash);
-  EXPECT_GT(summary.bytes_sent_per_worker, 16 * 2 * 0.75 * 90'000 * 4);
+  EXPECT_GT(summary.bytes_sent_per_worker, 16 * 2 * 0.75 * 9'000 * 4);
   EXPECT_THAT(s.files.at("summary.json"), HasSubstr("\"trace_hash\""));
   EXPECT_THAT(s.files.at("summary.json"), HasSubstr("\"turnout\": \"all\""));
   EXPECT_EQ(s.result.ended, 4U);
