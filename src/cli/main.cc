@@ -18,6 +18,8 @@ int main(int argc, char** argv) {
   return static_cast<int>(shoal::run_command_line(
       {
           shoal::train_command(),
+          shoal::simulate_command(),
+          shoal::systems_command(),
           shoal::swarm_command(),
           shoal::launch_command(dashes == end ? nullptr : &program),
           shoal::bench_command(),

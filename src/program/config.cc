@@ -51,6 +51,10 @@ struct Assign {
       *target = std::to_string(*n);
       return true;
     }
+    if (const auto* const x = std::get_if<double>(&value)) {
+      *target = fmt::format("{}", *x);
+      return true;
+    }
     return take(target);
   }
   bool operator()(std::vector<std::string>* target) const { return take(target); }

@@ -2,12 +2,15 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
 #include "base/error.h"
 #include "data/partition.h"
 #include "launch/ranks.h"
+#include "strategy/compatibility.h"
+#include "strategy/registry.h"
 
 namespace shoal {
 namespace {
@@ -46,6 +49,41 @@ const Habit& habit_of(const std::string& model) {
   return kOtherHabit;
 }
 
+// Shards of --reproducible, when none are given: as many workers give the same bits, and less.
+constexpr const char* kReproducibleShards = "8";
+
+std::string words_of(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+void add_axes(TrainFlags& f, std::vector<Option>& options) {
+  for (std::size_t i = 0; i < kAxes; ++i) {
+    const Axis& axis = axes()[i];
+    const std::string name(axis.name), help(axis.help);
+    AxisFlag& flag = f.axes[i];
+    if (axis.is_switch()) {
+      options.push_back({"--" + name, help, &flag.on});
+      options.push_back({"--no-" + name, "not so", &flag.off});
+    } else {
+      const std::string choices = axis.choices.empty() ? "" : ": " + words_of(axis.choices);
+      options.push_back({"--" + name, help + choices, &flag.value});
+    }
+  }
+}
+
+bool given(const TrainFlags& f, std::string_view name) {
+  const auto it = std::ranges::find(axes(), name, &Axis::name);
+  return !f.axes[static_cast<std::size_t>(it - axes().begin())].value.empty();
+}
+
+// An epoch ends when this many samples have been dealt.
+std::uint64_t epoch_of(const Recipe& recipe, std::uint64_t samples) {
+  return static_cast<std::uint64_t>(
+      std::ceil(recipe.epoch_fraction * static_cast<double>(samples)));
+}
+
 double usual_eta(RuleKind kind) {
   switch (kind) {
     case RuleKind::Sgd: return 0.1;
@@ -60,7 +98,7 @@ double usual_eta(RuleKind kind) {
 }  // namespace
 
 std::vector<Option> train_options(TrainFlags& f) {
-  return {
+  std::vector<Option> options = {
       {"--model",
        "linear, mlp:784-2048-10, lenet, alexnet, vgg[:16], resnet:20|32|56|18, lstm, gru, "
        "transformer, autoencoder, or a TorchScript file (*.pt)",
@@ -78,16 +116,15 @@ std::vector<Option> train_options(TrainFlags& f) {
       {"--batch", "samples a step, per worker", &f.batch},
       {"--global-batch", "samples a step of all workers; 0: what their batches make",
        &f.global_batch},
-      {"--keep-batch",
-       "what stays as it is when workers are lost: the global batch, or each worker's",
-       &f.keep_batch,
-       false,
-       {"global", "worker"}},
       {"--restarts", "start workers that were killed again, as often as this in all", &f.restarts},
       {"--hosts", "a,b:2: start the workers there by ssh ($SHOAL_SSH: another command)", &f.hosts},
       {"--store", "URL,URL of an etcd cluster: any process may then be lost", &f.store},
       {"--listen", "ADDRESS[:PORT] where the workers meet; by default loopback", &f.listen},
       {"--seed", "of everything that is drawn", &f.seed},
+      {.name = "--like",
+       .help = "the system whose recipe it is; `shoal systems` has them",
+       .target = &f.like,
+       .choices = system_names()},
       {"--optimizer",
        "sgd, momentum, nesterov, adagrad, rmsprop, adam, adamw, lars, lamb; auto: by the model",
        &f.optimizer},
@@ -116,17 +153,42 @@ std::vector<Option> train_options(TrainFlags& f) {
       {"--reproducible", "the same bits on every machine of this kind: nothing is probed",
        &f.reproducible},
       {"--no-tune", "do not probe; take libtorch as it is", &f.no_tune},
-      {"--bucket-bytes", "of the gradient's buckets", &f.bucket_bytes},
+      {"--bucket-bytes", "of the gradient's buckets; 0: the system's own", &f.bucket_bytes},
       {"--out", "the run's folder; by default a new one in runs/", &f.out},
       {"--resume", "go on with the run in this folder, with its settings", &f.resume},
       {"--config", "a TOML file with these options by name; flags win", &f.config},
       {"--save-every", "checkpoint every so many steps; 0: every epoch", &f.save_every},
       {"--quiet", "no progress", &f.quiet},
   };
+  add_axes(f, options);
+  return options;
+}
+
+Recipe recipe_of(const TrainFlags& f) {
+  Recipe recipe = find_system(f.like).recipe;
+  for (std::size_t i = 0; i < kAxes; ++i) {
+    const Axis& axis = axes()[i];
+    const AxisFlag& flag = f.axes[i];
+    if (flag.on && flag.off)
+      throw ConfigError(fmt::format("--{0} and --no-{0}: take one of them", axis.name));
+    if (flag.on || flag.off) axis.set(recipe, flag.on ? "yes" : "no");
+    if (!flag.value.empty()) axis.set(recipe, flag.value);
+    if (axis.name == "shards" && flag.value.empty() && f.reproducible)
+      axis.set(recipe, kReproducibleShards);
+  }
+  // Those of the system go with its turnout.
+  if (recipe.turnout != Turnout::First && !given(f, "backups")) recipe.backups = 0;
+  return recipe;
+}
+
+Bytes bucket_bytes_of(const TrainFlags& f) {
+  return f.bucket_bytes == 0 ? find_system(f.like).bucket_bytes : Bytes(f.bucket_bytes);
 }
 
 Rule rule_of(const TrainFlags& f) {
-  Rule rule = parse_rule(f.optimizer == "auto" ? habit_of(f.model).optimizer : f.optimizer);
+  const std::string_view own = find_system(f.like).optimizer;
+  const std::string usual = own.empty() ? habit_of(f.model).optimizer : std::string(own);
+  Rule rule = parse_rule(f.optimizer == "auto" ? usual : f.optimizer);
   set(rule.momentum, "--momentum", f.momentum);
   set(rule.weight_decay, "--weight-decay", f.weight_decay);
   set(rule.beta1, "--beta1", f.beta1);
@@ -158,7 +220,7 @@ void check_flags(const TrainFlags& f) {
     throw ConfigError(fmt::format("--epochs {}: take 1 to 1000000", f.epochs));
   if (!(f.test_fraction >= 0 && f.test_fraction <= 0.9))
     throw ConfigError(fmt::format("--test-fraction {}: take 0 (no test) to 0.9", f.test_fraction));
-  if (f.bucket_bytes == 0) throw ConfigError("--bucket-bytes 0: take 1 at least");
+  recipe_of(f);
   parse_partition(f.partition);  // one worker owns all samples in any of them
   eta_of(f, rule_of(f));
   parse_schedule(f.schedule);
@@ -205,20 +267,22 @@ TrainPlan plan_of(const TrainFlags& f, const Dataset& dataset, std::uint64_t wor
     throw ConfigError(
         fmt::format("--global-batch {}: the data has only {} samples", global, plan.samples));
   if (global > plan.samples && workers > 1)
-    throw ConfigError(
-        fmt::format("--batch {} for each of {} workers: the data has only {} samples", f.batch,
-                    workers, plan.samples));
+    throw ConfigError(fmt::format("--batch {} for each of {} workers: the data has only {} samples",
+                                  f.batch, workers, plan.samples));
   if (global > plan.samples)
     throw ConfigError(
         fmt::format("--batch {}: the data has only {} samples", f.batch, plan.samples));
   plan.global_batch = global;
-  plan.keep = f.keep_batch == "worker" ? KeepBatch::Worker : KeepBatch::Global;
   plan.epochs = f.steps == 0 ? f.epochs : 0;
-  plan.steps = f.steps == 0 ? steps_of(f.epochs, plan.samples, global) : Step(f.steps);
+  plan.system = find_system(f.like).name;
+  plan.recipe = recipe_of(f);
+  require_compatible(find_system(f.like), plan.recipe, workers);
+  const std::uint64_t epoch = epoch_of(plan.recipe, plan.samples);
+  plan.steps = f.steps == 0 ? steps_of(f.epochs, epoch, global) : Step(f.steps);
   plan.rule = rule_of(f);
   plan.eta = eta_of(f, plan.rule);
   plan.schedule = parse_schedule(f.schedule);
-  plan.save_every = f.save_every == 0 ? steps_of(1, plan.samples, global) : Step(f.save_every);
+  plan.save_every = f.save_every == 0 ? steps_of(1, epoch, global) : Step(f.save_every);
   plan.evaluate = dataset.test != nullptr;
   return plan;
 }

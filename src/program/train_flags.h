@@ -2,27 +2,37 @@
 // they make.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
 #include "data/dataset.h"
 #include "program/command.h"
 #include "program/compute_choice.h"
+#include "strategy/axes.h"
 #include "train/trainer.h"
 
 namespace shoal {
+
+// An axis of the recipe that a flag sets; empty: the system's own.
+struct AxisFlag {
+  std::string value;
+  bool on = false, off = false;  // of one that is a switch: --overlap, --no-overlap
+};
 
 // Empty or "auto": chosen by what else is given.
 struct TrainFlags {
   std::string model = "lenet";
   std::string data = "fashion-mnist";
   std::uint64_t epochs = 5;
-  std::uint64_t steps = 0;  // 0: by epochs
-  std::string workers = "auto";  // "4", "2:8"
+  std::uint64_t steps = 0;         // 0: by epochs
+  std::string workers = "auto";    // "4", "2:8"
   std::uint64_t batch = 64;        // per worker
   std::uint64_t global_batch = 0;  // of all; 0: what the workers' batches make
-  std::string keep_batch = "global";
   std::uint64_t seed = 1;
+
+  std::string like = "shoal";
+  std::array<AxisFlag, kAxes> axes;  // in the order of shoal::axes()
 
   std::string optimizer = "auto";
   std::string eta = "auto";
@@ -45,7 +55,7 @@ struct TrainFlags {
   std::string denormals = "flush";
   bool reproducible = false;
   bool no_tune = false;
-  std::uint64_t bucket_bytes = 1 << 20;
+  std::uint64_t bucket_bytes = 0;  // 0: the system's own
 
   std::string out;
   std::string resume;
@@ -55,7 +65,10 @@ struct TrainFlags {
 };
 
 std::vector<Option> train_options(TrainFlags& flags);
-// The optimizer with its constants; "auto" depends on the model. Throws ConfigError.
+// The system's, with the axes that flags set. Throws ConfigError.
+Recipe recipe_of(const TrainFlags& flags);
+Bytes bucket_bytes_of(const TrainFlags& flags);
+// The optimizer with its constants; "auto": the system's, else by the model. Throws ConfigError.
 Rule rule_of(const TrainFlags& flags);
 double eta_of(const TrainFlags& flags, const Rule& rule);
 // Whatever can be found wrong before anything is opened. Throws ConfigError.

@@ -58,17 +58,6 @@ std::string run_name(const TrainFlags& flags) {
   return name;
 }
 
-// runs/lenet-fashion-mnist, or with a number behind it when that is there already. Workers that were
-// started by another launcher must find the same: theirs has the job's name.
-fs::path new_run_folder(const TrainFlags& flags, const Place& place) {
-  const std::string name = run_name(flags);
-  if (place.world > 1) return fs::path("runs") / fmt::format("{}-{}", name, place.job);
-  for (int i = 1;; ++i) {
-    const fs::path folder = fs::path("runs") / (i == 1 ? name : fmt::format("{}-{}", name, i));
-    if (!fs::exists(folder)) return folder;
-  }
-}
-
 std::vector<ConfigEntry> read_config(const fs::path& file) {
   const FileView view = map_file(file.string());
   return parse_config({reinterpret_cast<const char*>(view.bytes.data()), view.bytes.size()},
@@ -90,21 +79,16 @@ void apply_resumed(TrainFlags& flags, const std::vector<Option>& options,
 
   // However many workers go on with it, the steps stay those of the whole run, and so does what
   // one is made of.
-  const auto is_fixed = [&](const char* name) { return std::ranges::find(fixed, name) != fixed.end(); };
+  const auto is_fixed = [&](const char* name) {
+    return std::ranges::find(fixed, name) != fixed.end();
+  };
   if (!is_fixed("--workers") || is_fixed("--batch") || flags.global_batch != 0) return;
-  if (flags.keep_batch != "global") return;
+  if (recipe_of(flags).keep != KeepBatch::Global) return;
   for (const ConfigEntry& entry : entries) {
     const std::string* const text = std::get_if<std::string>(&entry.value);
     if (entry.key == "workers" && text != nullptr)
       flags.global_batch = flags.batch * parse_rank_count("workers", *text).most;
   }
-}
-
-void require_fresh(const TrainFlags& flags) {
-  if (!flags.resume.empty() || !fs::exists(fs::path(flags.out) / "config.toml")) return;
-  throw ConfigError(fmt::format(
-      "--out {}: a run is there already. Go on with it by --resume {}, or take another folder",
-      flags.out, flags.out));
 }
 
 // ---- The run
@@ -208,6 +192,21 @@ RunJournalOptions journal_options(const TrainRun& run) {
   return journal;
 }
 
+fs::path new_run_folder(const TrainFlags& flags, const std::string& prefix) {
+  const std::string name = prefix + run_name(flags);
+  for (int i = 1;; ++i) {
+    const fs::path folder = fs::path("runs") / (i == 1 ? name : fmt::format("{}-{}", name, i));
+    if (!fs::exists(folder)) return folder;
+  }
+}
+
+void require_fresh(const TrainFlags& flags) {
+  if (!flags.resume.empty() || !fs::exists(fs::path(flags.out) / "config.toml")) return;
+  throw ConfigError(fmt::format(
+      "--out {}: a run is there already. Go on with it by --resume {}, or take another folder",
+      flags.out, flags.out));
+}
+
 std::vector<ConfigEntry> gather_flags(TrainFlags& flags, const std::vector<Option>& options,
                                       const std::vector<std::string>& given) {
   std::vector<std::string> fixed = given;
@@ -220,8 +219,8 @@ std::vector<ConfigEntry> gather_flags(TrainFlags& flags, const std::vector<Optio
   const bool counted = place_from_environment(environment_of_this_process()).world > 1;
   if (counted || !flags.hosts.empty()) fixed.emplace_back("--workers");
   if (!flags.resume.empty()) apply_resumed(flags, options, fixed);
-  return config_of(options, {"--out", "--resume", "--config", "--quiet", "--hosts", "--store",
-                             "--listen"});
+  return config_of(options,
+                   {"--out", "--resume", "--config", "--quiet", "--hosts", "--store", "--listen"});
 }
 
 Dataset open_data(const TrainFlags& flags) {
@@ -246,7 +245,11 @@ TrainRun::TrainRun(TrainFlags flags_, std::vector<ConfigEntry> config_, std::str
     flags.out = handed->folder;
     return;
   }
-  if (flags.out.empty()) flags.out = new_run_folder(flags, place).string();
+  // Workers that were started by another launcher must find the same: theirs has the job's name.
+  if (flags.out.empty())
+    flags.out = place.world > 1
+                    ? fs::path("runs") / fmt::format("{}-{}", run_name(flags), place.job)
+                    : new_run_folder(flags, "");
   // Others may have begun already; the first of them knows whether the folder was new.
   if (place.rank == 0 && place.life == 1) require_fresh(flags);
 }
@@ -282,7 +285,7 @@ TorchCompute TrainRun::compute() const {
 TorchLearnerOptions TrainRun::learner_options() const {
   TorchLearnerOptions options;
   options.seed = plan.seed;
-  options.bucket_bytes = Bytes(flags.bucket_bytes);
+  options.bucket_bytes = bucket_bytes_of(flags);
   options.channels_last = choice.channels_last;
   return options;
 }
@@ -305,8 +308,7 @@ ExitCode TrainRun::train() {
 
   stop_is_told = handed.has_value();
   if (take_signals || handed) handle_signals();
-  const ExitCode code =
-      company.part == Part::Worker ? work_in_job(*this) : train_alone(*this);
+  const ExitCode code = company.part == Part::Worker ? work_in_job(*this) : train_alone(*this);
   const bool ended = code == ExitCode::kOk || code == ExitCode::kStopped;
   if (!flags.quiet && ended && result.totals.speaks) print_end(*this);
   return code;

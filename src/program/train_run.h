@@ -1,6 +1,6 @@
-// A training run, from its flags to the last line that it prints. Who calls it has libtorch in a way
-// of its own, and brings data and learner: `shoal train` from a plugin, a user's program linked.
-// This process is its only worker, one of several, or their launcher: workers.h.
+// A training run, from its flags to the last line that it prints. Who calls it has libtorch in a
+// way of its own, and brings data and learner: `shoal train` from a plugin, a user's program
+// linked. This process is its only worker, one of several, or their launcher: workers.h.
 //
 //   TrainRun run(flags, config, "shoal train");    // checked; the folder has a name
 //   run.use(open_data(run.flags));
@@ -9,6 +9,7 @@
 #pragma once
 
 #include <atomic>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,6 +32,11 @@ std::vector<ConfigEntry> gather_flags(TrainFlags& flags, const std::vector<Optio
                                       const std::vector<std::string>& given);
 
 Dataset open_data(const TrainFlags& flags);
+
+// runs/lenet-fashion-mnist, or with a number behind it when that is there already.
+std::filesystem::path new_run_folder(const TrainFlags& flags, const std::string& prefix);
+// Throws ConfigError when a run is in flags.out already, and is not to be resumed.
+void require_fresh(const TrainFlags& flags);
 
 // Thread safety: none.
 struct TrainRun {

@@ -175,8 +175,8 @@ ExitCode launch_workers(const TrainRun& run) {
   views.form_limit = kFormLimit;
   const int status = run_job(std::move(options), views);
   release_signals();
-  const bool ended = status == static_cast<int>(ExitCode::kOk) ||
-                     status == static_cast<int>(ExitCode::kStopped);
+  const bool ended =
+      status == static_cast<int>(ExitCode::kOk) || status == static_cast<int>(ExitCode::kStopped);
   if (!ended && !handed.error_file.empty()) rethrow_reported(handed.error_file);
   return static_cast<ExitCode>(status);
 }
@@ -193,8 +193,9 @@ ExitCode work_in_job(TrainRun& run) {
     const std::size_t least = run.company.workers.least;
     const bool decides = o.coordinate || !o.etcd.empty();
     if (!decides && least > o.views.minimum)
-      throw ConfigError(fmt::format("--workers {}: here the launcher coordinates; say shoal launch -n {}",
-                                    run.flags.workers, run.flags.workers));
+      throw ConfigError(
+          fmt::format("--workers {}: here the launcher coordinates; say shoal launch -n {}",
+                      run.flags.workers, run.flags.workers));
     o.views.minimum = std::max(o.views.minimum, least);
     o.stop = stop_flag();
     const double before_s = wall_clock_s() - run.plan.folder.wall_start_s;
@@ -218,9 +219,9 @@ void take_result(TrainRun& run) {
   const fs::path folder = run.flags.out;
   const auto read = [](const fs::path& path) { return map_file(path.string()); };
   const FileView summary = read(folder / "summary.json");
-  run.result.summary = parse_summary(
-      {reinterpret_cast<const char*>(summary.bytes.data()), summary.bytes.size()},
-      (folder / "summary.json").string());
+  run.result.summary =
+      parse_summary({reinterpret_cast<const char*>(summary.bytes.data()), summary.bytes.size()},
+                    (folder / "summary.json").string());
   if (!run.plan.take_state) return;
   const fs::path file =
       folder / "checkpoint" / fmt::format("step-{}", run.result.summary.steps) / kModelFile;

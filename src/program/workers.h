@@ -43,12 +43,12 @@ Company company_of(const TrainFlags& flags, const Place& place, bool launched);
 struct HandedOn {
   std::string folder;  // of the run
   ComputeChoice compute;
-  double begun_s = 0;  // the wall-clock time at which the run began
-  Screen screen;       // of the launcher
+  double begun_s = 0;      // the wall-clock time at which the run began
+  Screen screen;           // of the launcher
   std::string error_file;  // who fails first writes there why; empty: to stderr
 };
-std::vector<std::string> to_settings(const HandedOn& handed);   // NAME=value
-std::optional<HandedOn> handed_on(const Lookup& lookup);        // nothing under another launcher
+std::vector<std::string> to_settings(const HandedOn& handed);  // NAME=value
+std::optional<HandedOn> handed_on(const Lookup& lookup);       // nothing under another launcher
 
 // Starts the workers and watches them to the end. Throws what the first that failed did.
 ExitCode launch_workers(const TrainRun& run);

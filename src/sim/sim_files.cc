@@ -249,6 +249,17 @@ Bytes SimDisk::used() const {
   return sum;
 }
 
+void SimDisk::each_file(const Visit& visit) const {
+  const std::function<void(const std::string&, const Inode&)> walk = [&](const std::string& path,
+                                                                         const Inode& inode) {
+    if (!inode.is_folder)
+      visit(path, inode.content == nullptr ? std::span<const std::byte>() : *inode.content);
+    for (const auto& [name, below] : inode.names)
+      walk(path.empty() ? name : path + "/" + name, *below);
+  };
+  walk("", *root_);
+}
+
 // Chosen entries reach the disk, and with them every earlier entry of the folders that they touch:
 // what is durable of a folder is always a prefix of what happened to it.
 void SimDisk::make_durable(std::vector<bool> chosen) {

@@ -54,6 +54,9 @@ class SimDisk {
   // A write that would take more than this in all throws, and leaves what fitted, as a real one.
   void limit_capacity(Bytes capacity) { capacity_ = capacity; }
   Bytes used() const;
+  // Every file as all nodes see it now, in the order of their paths.
+  using Visit = std::function<void(const std::string& path, std::span<const std::byte> content)>;
+  void each_file(const Visit& visit) const;
 
  private:
   friend class SimFiles;

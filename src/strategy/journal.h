@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "base/types.h"
@@ -48,6 +49,8 @@ class Journal {
   virtual Task<void> step_done(StepReport report) = 0;
   virtual Task<void> evaluated(EvaluationReport report) = 0;
   virtual void saved(Step step) = 0;
+  // What was chosen where the recipe leaves it open, and why.
+  virtual void chosen(const std::string& what) { (void)what; }
   // Asked before every step: true when this worker shall save what is to be saved, and leave. The
   // answer is the same on all members of the view.
   virtual bool leave() = 0;

@@ -22,11 +22,11 @@ namespace {
 constexpr GroupId kGroup{1};
 
 // Numbers of the collective operations of one view, beside those of its steps (sync_step.cc).
-constexpr std::uint64_t kRecovery = std::uint64_t{1} << 47U;
+constexpr std::uint64_t kRecovery = std::uint64_t{15} << 44U;
 constexpr std::uint64_t kStandings = kRecovery;
 constexpr std::uint64_t kTransfer = kRecovery + 1;
 constexpr std::uint64_t kBarrier = kRecovery + 2;
-constexpr std::uint64_t kEvaluation = std::uint64_t{1} << 46U;  // + step
+constexpr std::uint64_t kEvaluation = std::uint64_t{14} << 44U;  // + step
 
 // A state in words, as it travels ahead of the numbers: whether it is the initial one, which
 // everyone can make, step, lineage, epoch, how many samples ended how before it, how many spans
@@ -287,6 +287,8 @@ Task<void> Worker::level_up(const Group& group) {
   if (replica_.valid) agreed(group.view->generation);
   // Who has no state must know the step and the ledger, at least, before it can take part in any.
   co_await announce(group);
+  const std::string chosen = co_await step_.choose_exchange(group);
+  if (journal_ != nullptr && !chosen.empty()) journal_->chosen(chosen);
   transfer_due_ = std::ranges::count(in_need_, true) > 0;
   // What is due before the next step needs the state on all.
   const bool on = goes_on(in_need_) && !initial_ && !ends() && !evaluation_due();

@@ -21,6 +21,7 @@ constexpr std::uint64_t kSpread = 1;  // and on, one for each array of the state
 constexpr std::uint64_t kNotes = std::uint64_t{1} << 44U;
 constexpr std::uint64_t kNorms = std::uint64_t{3} << 44U;
 constexpr std::uint64_t kRounds = 4;
+constexpr std::uint64_t kLinks = std::uint64_t{7} << 44U;
 
 // Vectors (biases, norms) are left to eta as it is by the rules that adapt it by tensor.
 std::vector<Segment> segments_of(const Layout& layout) {
@@ -48,6 +49,22 @@ void SyncStep::begin_view(const View& view, std::vector<bool> guests) {
   guests_ = std::move(guests);
   speeds_.assign(view.size(), 0);
   own_note_ = StepNote();
+}
+
+Task<std::string> SyncStep::choose_exchange(const Group& group) {
+  const bool open = options_.recipe.updater == Updater::Everyone &&
+                    options_.recipe.exchange == Exchange::Auto && group.size() > 1;
+  if (!open) co_return "";
+  links_.emplace(node_.endpoint, learner_.substance());
+  costs_ = co_await known_links(group, *links_, "links", kLinks);
+  const Bytes size(replica_.N.value() * sizeof(float));
+  co_return choose(costs_, shape_of(group), size).why;
+}
+
+Exchange SyncStep::exchange_of(const Group& group, Bytes size) const {
+  const Exchange exchange = options_.recipe.exchange;
+  if (exchange != Exchange::Auto) return exchange;
+  return choose(costs_, shape_of(group), size).exchange;
 }
 
 void SyncStep::state_arrived() {
@@ -119,7 +136,7 @@ Task<void> SyncStep::reduce(const Group& group, const Ready& bucket) {
     case Updater::Everyone: {
       if (group.size() == 1) co_return;
       const Range scratch = replica_.scratch.range(bucket.at, bucket.n);
-      co_await all_reduce(options_.recipe.exchange, group, g, scratch, number);
+      co_await all_reduce(exchange_of(group, g.bytes().size), group, g, scratch, number);
       break;
     }
     case Updater::Owners:

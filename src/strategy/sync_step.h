@@ -18,10 +18,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "collective/fixed_tree.h"
 #include "collective/group.h"
+#include "collective/links.h"
 #include "data/ledger.h"
 #include "learner/learner.h"
 #include "optim/update.h"
@@ -61,6 +64,9 @@ class SyncStep {
   // The members of the view have agreed on where they stand; guests, by rank, are still to get the
   // state, and have no samples in the first step.
   void begin_view(const View& view, std::vector<bool> guests);
+  // Where the recipe leaves the exchange open: measures what it costs here, and says what was
+  // chosen.
+  Task<std::string> choose_exchange(const Group& group);
   // The state came, or was replaced.
   void state_arrived();
 
@@ -105,6 +111,7 @@ class SyncStep {
 
   // sync_step.cc: from gradients to the next state.
   Task<void> exchange(const Group& group, Ready bucket);
+  Exchange exchange_of(const Group& group, Bytes size) const;
   Task<void> reduce(const Group& group, const Ready& bucket);
   Task<void> reduce_shards(const Group& group, const Ready& bucket, std::uint64_t number);
   Task<void> spread(const Group& group, const Ready& bucket);
@@ -124,6 +131,8 @@ class SyncStep {
   std::vector<bool> guests_;
   std::vector<double> speeds_;  // samples a second, by rank; 0: not known yet
   Signal state_here_;
+  std::optional<LinkRoom> links_;
+  CostModel costs_;
   // Of the step.
   std::vector<Lot> lots_;
   std::uint64_t batch_ = 0;      // samples that count

@@ -1,6 +1,7 @@
 #include "train/trainer.h"
 
 #include "checkpoint/sha256.h"
+#include "strategy/axes.h"
 #include "strategy/sync.h"
 #include "train/snapshot_keeper.h"
 
@@ -14,7 +15,10 @@ class WatchedKeeper final : public Keeper {
   WatchedKeeper(SnapshotKeeper& keeper, RunFolder& folder, const TrainPlan& plan,
                 const RunJournalOptions& options, TrainResult& result)
       : keeper_(keeper), folder_(folder), plan_(plan), options_(options), result_(result) {}
-  Task<void> save(Replica& replica) override { return keeper_.save(replica); }
+  // A phantom has nothing to keep.
+  Task<void> save(Replica& replica) override {
+    if (!replica.g.phantom()) co_await keeper_.save(replica);
+  }
   Task<bool> load(Replica& replica) override {
     result_.resumed = co_await keeper_.load(replica);
     result_.first_step = replica.step;
@@ -46,13 +50,16 @@ SyncOptions sync_options(const TrainPlan& plan) {
   o.rule = plan.rule;
   o.eta = plan.eta;
   o.schedule = plan.schedule;
+  o.recipe = plan.recipe;
   o.save_every = plan.save_every;
   o.evaluate = plan.evaluate;
+  o.audit = plan.audit;
   return o;
 }
 
 Task<std::string> digest(Env& env, ConstBuf state) {
   std::string hex;
+  if (state.data == nullptr) co_return hex;  // a phantom
   co_await env.work(Work::Io, Elements(state.size.value() / sizeof(float)), [&] {
     Sha256 sha;
     sha.add(std::span(state.data, state.size.value()));
@@ -63,13 +70,9 @@ Task<std::string> digest(Env& env, ConstBuf state) {
 
 Summary summarize(const TrainPlan& plan, const RunTotals& totals, const Ledger& ledger, Step step) {
   Summary s;
-  s.system = "sync-sgd";
+  s.system = plan.system;
   s.world = plan.world;
-  s.recipe = {{"parallelism", "data"},
-              {"optimization", "central"},
-              {"schedule", "sync"},
-              {"exchange", "ring"},
-              {"encoding", "fp32"}};
+  s.recipe = axes_of(plan.recipe);
   s.model = plan.model;
   s.data = plan.data;
   s.seed = plan.seed;

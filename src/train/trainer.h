@@ -26,10 +26,11 @@ struct TrainPlan {
   std::uint64_t samples = 0;  // in the training data
   Seed seed{};
   // How.
+  std::string system = "shoal";  // whose recipe it was, before any axis was changed
+  Recipe recipe;
   std::uint64_t workers = 1;       // when none is missing
   std::uint64_t batch = 64;        // per worker, then
   std::uint64_t global_batch = 0;  // of all; 0: as many as these make
-  KeepBatch keep = KeepBatch::Global;
   Step steps;                // in all
   std::uint64_t epochs = 0;  // 0: given by steps
   Rule rule;
@@ -37,6 +38,7 @@ struct TrainPlan {
   Schedule schedule;
   Step save_every;
   bool evaluate = true;
+  bool audit = false;  // of parameters and gradients, into the flight recorder
   // Gets the model's state as it is at the end, before its memory goes; also of a run that was
   // stopped. Empty: nobody wants it.
   std::function<void(std::span<const float>)> take_state = {};

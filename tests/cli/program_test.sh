@@ -25,4 +25,8 @@ expect 1 err 'which command\?'
 expect 0 out '^ok +cpu +.*cores' doctor
 expect 0 out '^(ok|missing) +UCX ' doctor
 expect 0 out '^(ok|missing) +libtorch ' doctor
+expect 0 out '^horovod +2018' systems
+expect 1 err "unknown option '--jsn'. Did you mean '--json'\?" systems --jsn
+expect 1 err "'horovdo' is not known. Did you mean 'horovod'\?" train --like horovdo
+expect 1 err 'take --exchange tree' simulate --workers 2 --like firecaffe --exchange ring
 exit $((failures > 0))

@@ -1,0 +1,150 @@
+// shoal systems: what --like takes, the axes, and which choices exclude each other.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "cli/commands.h"
+#include "strategy/axes.h"
+#include "strategy/compatibility.h"
+#include "strategy/registry.h"
+
+namespace shoal {
+namespace {
+
+struct Options {
+  bool json = false;
+  bool markdown = false;
+};
+
+std::string bucket(const System& system) {
+  if (system.bucket_bytes == kEachTensor) return "each tensor";
+  if (system.bucket_bytes == kOneBucket) return "one";
+  return fmt::format("{} MiB", system.bucket_bytes.value() >> 20U);
+}
+
+std::string names_of(const System& system, const char* quote) {
+  std::string names = fmt::format("{0}{1}{0}", quote, system.name);
+  for (const std::string_view alias : system.aliases)
+    names += fmt::format(", {0}{1}{0}", quote, alias);
+  return names;
+}
+
+std::string year_of(const System& system) {
+  return system.year == 0 ? "" : fmt::format("{}", system.year);
+}
+
+// What sets a system apart from a plain recipe.
+std::string choices_of(const System& system) {
+  const Recipe plain;
+  std::string text = fmt::format("--exchange {}", to_string(system.recipe.exchange));
+  for (const Axis& axis : axes()) {
+    const std::string value = axis.get(system.recipe);
+    if (axis.name == "exchange" || value == axis.get(plain)) continue;
+    text += " " + flag_of(axis, value);
+  }
+  return text;
+}
+
+void print_table() {
+  fmt::print("{:<20} {:<5} {:<12} {}\n", "--like", "year", "buckets", "axes");
+  for (const System& system : systems()) {
+    fmt::print("{:<20} {:<5} {:<12} {}\n", system.name, year_of(system), bucket(system),
+               choices_of(system));
+    fmt::print("{:<26} {}\n", "", system.sentence);
+    for (const std::string_view alias : system.aliases)
+      fmt::print("{:<20} {:<5} as {}\n", alias, "", system.name);
+  }
+  fmt::print("\nAny axis may be changed by its own flag; citations: --markdown or --json.\n");
+}
+
+std::string link_of(const System& system) {
+  const std::string_view reference = system.reference;
+  const std::size_t colon = reference.find(':');
+  if (colon == std::string_view::npos) return "";
+  const std::string_view id = reference.substr(colon + 1);
+  const char* const at =
+      reference.starts_with("doi:") ? "https://doi.org/" : "https://arxiv.org/abs/";
+  return fmt::format(", [{}]({}{})", reference, at, id);
+}
+
+void print_markdown() {
+  fmt::print(
+      "# Systems\n\n"
+      "Made by `tools/update-docs` from `shoal systems --markdown`; do not edit.\n\n"
+      "`--like NAME` sets the axes as the system had them; any axis can then be changed by its "
+      "own\n"
+      "flag. Recipes are checked before anything starts: what cannot be is refused with the "
+      "reason\n"
+      "and the nearest choice that works. The entries are in `src/strategy/registry.cc`.\n\n"
+      "| `--like` | year | axes | buckets | workers | what it is |\n|---|---|---|---|---|---|\n");
+  for (const System& system : systems())
+    fmt::print("| {} | {} | `{}` | {} | {}+ | {} |\n", names_of(system, "`"), year_of(system),
+               choices_of(system), bucket(system), system.workers_min, system.sentence);
+  fmt::print("\n## Axes\n\n| flag | choices | what it says |\n|---|---|---|\n");
+  for (const Axis& axis : axes()) {
+    std::string choices = axis.choices.empty() ? "a number" : "";
+    if (axis.is_switch()) {
+      choices = fmt::format("`--{0}`, `--no-{0}`", axis.name);
+    } else {
+      for (const std::string& choice : axis.choices)
+        choices += fmt::format("{}`{}`", choices.empty() ? "" : ", ", choice);
+    }
+    fmt::print("| `--{}` | {} | {} |\n", axis.name, choices, axis.help);
+  }
+  fmt::print(
+      "\n`--reproducible` is `--shards 8`, and fixes how libtorch computes.\n\n"
+      "## What excludes what\n\n| these | because | take instead |\n|---|---|---|\n");
+  for (const Exclusion& rule : exclusions())
+    fmt::print("| {} | {} | {} |\n", rule.what, rule.why, rule.instead);
+  fmt::print("\n## Where they come from\n\n");
+  for (const System& system : systems())
+    fmt::print("- `{}`: {}{}.\n", system.name, system.citation, link_of(system));
+}
+
+void print_json() {
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const System& system : systems()) {
+    nlohmann::ordered_json recipe = nlohmann::ordered_json::object();
+    for (const auto& [axis, value] : axes_of(system.recipe)) recipe[axis] = value;
+    nlohmann::ordered_json entry;
+    entry["name"] = system.name;
+    entry["aliases"] = system.aliases;
+    if (system.year > 0) entry["year"] = system.year;
+    entry["citation"] = system.citation;
+    entry["reference"] = system.reference;
+    entry["sentence"] = system.sentence;
+    entry["recipe"] = recipe;
+    entry["bucket_bytes"] = system.bucket_bytes.value();
+    entry["optimizer"] = system.optimizer;
+    entry["workers_min"] = system.workers_min;
+    all.push_back(entry);
+  }
+  fmt::print("{}\n", all.dump(2));
+}
+
+ExitCode run(const Options& o) {
+  if (o.json && o.markdown) throw ConfigError("--json and --markdown: take one of them");
+  if (o.json) {
+    print_json();
+  } else if (o.markdown) {
+    print_markdown();
+  } else {
+    print_table();
+  }
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+Command systems_command() {
+  auto o = std::make_shared<Options>();
+  return {.name = "systems",
+          .summary = "the systems that --like takes: axes, year, citation",
+          .options = {{"--json", "for programs", &o->json},
+                      {"--markdown", "docs/systems.md: also the axes, and what excludes what",
+                       &o->markdown}},
+          .run = [o] { return run(*o); }};
+}
+
+}  // namespace shoal

@@ -1,0 +1,260 @@
+#include "program/simulate_run.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+#include "launch/ranks.h"
+#include "program/build_info.h"
+#include "sim/words.h"
+#include "train/simulation.h"
+
+namespace shoal {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kWorkersMax = 10'000;
+
+// Samples that nobody looks at.
+class UnseenSamples final : public BatchSource {
+ public:
+  explicit UnseenSamples(std::uint64_t size) : size_(size) {}
+  const SampleShape& shape() const override { return shape_; }
+  std::uint64_t size() const override { return size_; }
+  void fill(std::uint64_t, std::span<const SampleId>, Batch&) const override {
+    SHOAL_CHECK(false, "a run that only tells times asked for samples");
+  }
+
+ private:
+  SampleShape shape_;
+  std::uint64_t size_;
+};
+
+Cluster cluster_of(const SimulateFlags& how, std::uint64_t workers) {
+  Cluster cluster;
+  const std::uint64_t hosts = (workers + how.hosts_of - 1) / how.hosts_of;
+  HostModel host;
+  host.cores = static_cast<unsigned>(how.hosts_of);
+  host.nic = parse_link("--network", how.network);
+  host.memory = parse_link("--memory", how.memory);
+  cluster.hosts.assign(hosts, host);
+  for (std::uint64_t i = 0; i < workers; ++i)
+    cluster.nodes.push_back(
+        Placement{HostId(static_cast<std::uint32_t>(i / how.hosts_of)), Role::Worker});
+  cluster.stragglers = parse_stragglers(how.stragglers, workers);
+  cluster.timing_only = how.timing_only;
+  return cluster;
+}
+
+std::uint64_t workers_of(const TrainFlags& flags) {
+  return flags.workers == "auto" ? 1 : parse_rank_count("--workers", flags.workers).most;
+}
+
+void check_how(const SimulateFlags& how, const TrainFlags& flags) {
+  if (workers_of(flags) > kWorkersMax)
+    throw ConfigError(fmt::format("--workers {}: take 1 to {}", flags.workers, kWorkersMax));
+  if (how.hosts_of == 0 || how.hosts_of > kWorkersMax)
+    throw ConfigError(fmt::format("--hosts-of {}: take 1 to {}", how.hosts_of, kWorkersMax));
+  if (how.parameters > 0 && !how.timing_only)
+    throw ConfigError("--parameters stands for a model that is not there: take --timing-only too");
+  if (how.parameters > 0 && how.ns_per_sample == "auto")
+    throw ConfigError("--parameters has no model to measure: say --ns-per-sample, as 500000");
+  if (how.samples == 0) throw ConfigError("--samples 0: take 1 at least");
+  if (!flags.resume.empty())
+    throw ConfigError("--resume: a simulated run begins at its beginning; leave it away");
+}
+
+void set_entry(std::vector<ConfigEntry>& config, const std::string& key, const std::string& value) {
+  const auto it = std::ranges::find(config, key, &ConfigEntry::key);
+  SHOAL_CHECK(it != config.end(), "there is no option {}", key);
+  it->value = value;
+}
+
+void write_file(const fs::path& path, std::span<const std::byte> content) {
+  std::error_code ignored;  // Whatever it is shows when the file is opened.
+  fs::create_directories(path.parent_path(), ignored);
+  std::ofstream file(path, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(content.data()),
+             static_cast<std::streamsize>(content.size()));
+  if (!file.flush())
+    throw DataError(
+        fmt::format("cannot write {}; is there space, and may it be written?", path.string()));
+}
+
+void print_end(const SimulateRun& run, const SimulationResult& result) {
+  const Summary& s = result.train.summary;
+  fmt::print("\n{}", epoch_table(result.train.totals.rows));
+  fmt::print("\n{} steps in {:.4g} s of virtual time; {:.0f} samples/s", s.steps, s.wall_s,
+             s.samples_per_s);
+  if (s.test_accuracy == s.test_accuracy)
+    fmt::print("; test accuracy {:.2f} %", 100 * s.test_accuracy);
+  fmt::print("\na worker computed for {:.4g} s, waited for {:.4g} s and sent {:.4g} MB\n",
+             s.compute_s, s.wait_s, s.bytes_sent_per_worker * 1e-6);
+  for (std::size_t kind = 0; kind < kFaultKinds; ++kind)
+    if (result.outcome.fired[kind] > 0)
+      fmt::print("{} x {}\n", result.outcome.fired[kind], to_string(static_cast<FaultKind>(kind)));
+  fmt::print("{} messages, trace hash {:016x}\n\nrun folder    {}\n", result.outcome.messages,
+             result.outcome.hash, run.flags.out);
+}
+
+}  // namespace
+
+std::vector<Option> simulate_options(TrainFlags& flags, SimulateFlags& how) {
+  std::vector<Option> options = train_options(flags);
+  const std::vector<Option> more = {
+      {"--network", "rate and latency of each host's link: 10gbit:20us", &how.network},
+      {"--memory", "the same between workers of one host", &how.memory},
+      {"--hosts-of", "how many workers share a host; each has a core", &how.hosts_of},
+      {"--stragglers", "none, or a list: constant:2@1 (worker 1), jitter:0.2, pareto:1.5",
+       &how.stragglers},
+      {"--faults",
+       "none, seed:7, or a list: crash:2@3s+1s, power-loss, freeze, slow:1@2s+1sx4, partition, "
+       "cut:0>2@2s+1s, link-slow",
+       &how.faults},
+      {"--timing-only", "sizes and times of the model, and none of its numbers", &how.timing_only},
+      {"--parameters", "with --timing-only: of a model that is not there; no data either",
+       &how.parameters},
+      {"--samples", "with --parameters: in the data that is not there", &how.samples},
+      {"--ns-per-sample", "of a gradient: in all, or of forward and each bucket; auto: measured",
+       &how.ns_per_sample},
+      {"--ns-per-element", "of other work: reduce=0.5,update=1.2,copy=0.3; auto: measured",
+       &how.ns_per_element},
+  };
+  options.insert(options.end(), more.begin(), more.end());
+  return options;
+}
+
+SimulateRun::SimulateRun(TrainFlags flags_, SimulateFlags how_, std::vector<ConfigEntry> config_)
+    : flags(std::move(flags_)), how(std::move(how_)), config(std::move(config_)) {
+  check_flags(flags);
+  check_how(how, flags);
+  cluster = cluster_of(how, workers_of(flags));
+  faults = parse_faults(how.faults, workers_of(flags));
+  if (how.ns_per_element != "auto") elements_ = parse_element_costs(how.ns_per_element);
+  if (flags.out.empty()) flags.out = new_run_folder(flags, "sim-").string();
+  require_fresh(flags);
+  if (!needs_learner()) {
+    Dataset unseen;
+    unseen.train = std::make_shared<UnseenSamples>(how.samples);
+    unseen.name = "no data";
+    use(std::move(unseen));
+    plan.model = fmt::format("{} parameters", how.parameters);
+    plan.data = fmt::format("{} samples", how.samples);
+  }
+}
+
+void SimulateRun::use(Dataset data) {
+  dataset = std::move(data);
+  plan = plan_of(flags, dataset, workers_of(flags));
+  plan.world = "sim";
+  plan.evaluate = plan.evaluate && !how.timing_only;
+  plan.audit = !how.timing_only;
+}
+
+// One thread and nothing probed: the same numbers every time.
+TorchCompute SimulateRun::compute() const {
+  return {.threads = wish_of(flags).threads.value_or(1),
+          .flush_denormals = flags.denormals == "flush",
+          .deterministic = true};
+}
+
+TorchLearnerOptions SimulateRun::learner_options() const {
+  TorchLearnerOptions options;
+  options.seed = plan.seed;
+  options.bucket_bytes = bucket_bytes_of(flags);
+  options.channels_last = wish_of(flags).channels_last.value_or(false);
+  return options;
+}
+
+std::vector<Elements> SimulateRun::buckets() {
+  if (needs_learner()) return buckets_of(*learner);
+  std::vector<Elements> all;
+  const std::uint64_t each = std::max<std::uint64_t>(1, bucket_bytes_of(flags).value() / 4);
+  for (std::uint64_t left = how.parameters; left > 0; left -= all.back().value())
+    all.emplace_back(std::min(left, each));
+  return all;
+}
+
+void SimulateRun::calibrate(const std::vector<Elements>& buckets) {
+  if (how.ns_per_sample == "auto") {
+    pace_ = measure_pace(*learner, plan.batch);
+    measured_ = "of a gradient";
+  } else {
+    pace_ = parse_pace(how.ns_per_sample, buckets);
+  }
+  if (how.ns_per_element == "auto") {
+    elements_ = measure_elements(plan.rule);
+    measured_ += measured_.empty() ? "of other work" : " and of other work";
+    set_entry(config, "ns-per-element", to_text(elements_));
+  }
+  set_entry(config, "ns-per-sample", to_text(pace_));
+  set_costs(cluster, elements_);
+}
+
+void SimulateRun::print_head() const {
+  fmt::print("model     {}{}\n", plan.model, how.timing_only ? ", timing only" : "");
+  fmt::print("data      {}; {} samples to train\n", plan.data, plan.samples);
+  fmt::print("recipe    {}\n", plan.system);
+  fmt::print("training  {}, eta {} {}, batch {} x {} workers, {} steps\n", describe(plan.rule),
+             plan.eta, describe(plan.schedule), plan.batch, plan.workers, plan.steps);
+  fmt::print("cluster   {}\n", describe(cluster));
+  for (const Fault& fault : faults.faults) fmt::print("fault     {}\n", describe(fault));
+  fmt::print(
+      "costs     {:.0f} ns a sample, {} ns an element{}\n", pace_.total(), to_text(elements_),
+      measured_.empty() ? "" : fmt::format("; {}: measured here, kept in config.toml", measured_));
+  fmt::print("run       {}\n\n", flags.out);
+  std::fflush(stdout);
+}
+
+ExitCode SimulateRun::simulate() {
+  const std::vector<Elements> sizes = buckets();
+  calibrate(sizes);
+  plan.config = config;
+  plan.folder.host = "sim";
+  plan.notes = {{"shoal", describe(build_info())},
+                {"cluster", describe(cluster)},
+                {"ns_per_sample", to_text(pace_)},
+                {"ns_per_element", to_text(elements_)},
+                {"optimizer", describe(plan.rule)}};
+  if (!flags.quiet) print_head();
+
+  std::unique_ptr<Learner> paced;
+  if (how.timing_only) {
+    paced = phantom_of(pace_, sizes);
+  } else {
+    paced = std::make_unique<PacedLearner>(*learner, pace_);
+  }
+  Simulation simulation;
+  simulation.cluster = cluster;
+  simulation.faults = faults;
+  simulation.journal.epochs = plan.epochs;
+  simulation.journal.steps = plan.steps;
+  simulation.journal.quiet = flags.quiet;
+  simulation.journal.print = [](const std::string& text) {
+    fmt::print("{}", text);
+    std::fflush(stdout);
+  };
+  const fs::path folder = flags.out;
+  const SimulationResult result = shoal::simulate(
+      plan, *paced, simulation,
+      [&](const std::string& path, auto content) { write_file(folder / path, content); });
+  const Outcome& outcome = result.outcome;
+  if (!outcome.errors.empty()) {
+    const NodeError& e = outcome.errors.front();
+    throw DataError(fmt::format("worker {}, life {}: {}", e.node, e.incarnation, e.what));
+  }
+  if (!outcome.finished || result.ended == 0) {
+    fmt::print(stderr, "shoal: at {:.3f} s of virtual time nobody goes on\n{}",
+               seconds(outcome.end), outcome.waiting_for);
+    return ExitCode::kLiveness;
+  }
+  if (!flags.quiet) print_end(*this, result);
+  return ExitCode::kOk;
+}
+
+}  // namespace shoal

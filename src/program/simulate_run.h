@@ -1,0 +1,69 @@
+// A training run in the simulator, from its flags to the last line that it prints. As with TrainRun
+// (train_run.h), who calls it brings data and learner; without either it can only tell times.
+//
+//   SimulateRun run(flags, how, config);
+//   run.use(open_data(run.flags));
+//   run.learner = ...
+//   return run.simulate();
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "program/calibrate.h"
+#include "program/train_run.h"
+#include "sim/cluster.h"
+#include "sim/faults.h"
+
+namespace shoal {
+
+struct SimulateFlags {
+  std::string network = "10gbit:20us";
+  std::string memory = "80gbit:1us";
+  std::uint64_t hosts_of = 1;
+  std::string stragglers = "none";
+  std::string faults = "none";
+  bool timing_only = false;
+  std::uint64_t parameters = 0;  // 0: the model's
+  std::uint64_t samples = 60000;
+  std::string ns_per_sample = "auto";
+  std::string ns_per_element = "auto";
+};
+
+// Those of `shoal train`, and these.
+std::vector<Option> simulate_options(TrainFlags& flags, SimulateFlags& how);
+
+// Thread safety: none.
+struct SimulateRun {
+  // Throws ConfigError.
+  SimulateRun(TrainFlags flags, SimulateFlags how, std::vector<ConfigEntry> config);
+
+  // Whether a model and its data are needed at all: not for --parameters.
+  bool needs_learner() const { return how.parameters == 0; }
+  void use(Dataset data);
+  TorchCompute compute() const;
+  TorchLearnerOptions learner_options() const;
+  // REQUIRES: data and learner are there, if needed.
+  ExitCode simulate();
+
+  TrainFlags flags;
+  SimulateFlags how;
+  std::vector<ConfigEntry> config;
+  Cluster cluster;
+  FaultPlan faults;
+  Dataset dataset;
+  TrainPlan plan;
+  std::unique_ptr<Learner> learner;
+
+ private:
+  std::vector<Elements> buckets();
+  void calibrate(const std::vector<Elements>& buckets);
+  void print_head() const;
+
+  Pace pace_;
+  ElementCosts elements_;
+  std::string measured_;  // in words: what was not given
+};
+
+}  // namespace shoal

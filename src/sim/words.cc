@@ -1,0 +1,209 @@
+#include "sim/words.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <span>
+#include <string>
+
+#include "base/error.h"
+#include "base/nearest.h"
+
+namespace shoal {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr const char* kLinkForm = "RATE:LATENCY, as 10gbit:20us";
+constexpr const char* kStragglerForm =
+    "KIND:NUMBER[@NODE], as constant:2@1, jitter:0.2, pareto:1.5";
+constexpr const char* kFaultForm = "KIND:NODE@WHEN[+LASTING], as crash:2@3s+1s, or seed:7";
+
+struct Unit {
+  std::string_view name;
+  double factor;
+};
+constexpr std::array<Unit, 4> kRates = {{{"bit", 1}, {"kbit", 1e3}, {"mbit", 1e6}, {"gbit", 1e9}}};
+constexpr std::array<Unit, 6> kTimes = {
+    {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"min", 60}, {"h", 3600}}};
+
+struct FaultWord {
+  std::string_view name;
+  FaultKind kind;
+  bool lasts;  // it must say how long
+};
+constexpr std::array<FaultWord, 7> kFaultWords = {{{"crash", FaultKind::Kill, false},
+                                                   {"power-loss", FaultKind::PowerLoss, false},
+                                                   {"freeze", FaultKind::Freeze, true},
+                                                   {"slow", FaultKind::SlowDown, true},
+                                                   {"partition", FaultKind::Partition, true},
+                                                   {"cut", FaultKind::OneWayCut, true},
+                                                   {"link-slow", FaultKind::LinkSlow, true}}};
+
+// A word that is taken apart from the left; `whole` and `form` are for messages.
+struct Word {
+  std::string_view flag, whole, form, left;
+
+  [[noreturn]] void refuse(std::string_view why) const {
+    throw ConfigError(fmt::format("{} {}: {}; needed is {}", flag, whole, why, form));
+  }
+  bool take(char c) {
+    if (!left.starts_with(c)) return false;
+    left.remove_prefix(1);
+    return true;
+  }
+  void require(char c) {
+    if (!take(c)) refuse(fmt::format("'{}' is missing", c));
+  }
+  void require_end() const {
+    if (!left.empty()) refuse(fmt::format("'{}' was not expected", left));
+  }
+  // Up to the first of these characters, or the end.
+  std::string_view name(std::string_view until) {
+    const std::size_t n = std::min(left.find_first_of(until), left.size());
+    const std::string_view word = left.substr(0, n);
+    left.remove_prefix(n);
+    return word;
+  }
+  double number(double least) {
+    double value = 0;
+    const auto [stopped, error] = std::from_chars(left.data(), left.data() + left.size(), value);
+    if (error != std::errc{} || !std::isfinite(value))
+      refuse(fmt::format("'{}' does not begin with a number", left));
+    if (value < least) refuse(fmt::format("{} is less than {}", value, least));
+    left.remove_prefix(static_cast<std::size_t>(stopped - left.data()));
+    return value;
+  }
+  double quantity(std::span<const Unit> units, std::string_view until) {
+    const double value = number(0);
+    const std::string_view unit = name(until);
+    const auto it = std::ranges::find(units, unit, &Unit::name);
+    if (it != units.end()) return value * it->factor;
+    std::vector<std::string> known;
+    for (const Unit& u : units) known.emplace_back(u.name);
+    refuse(fmt::format("'{}' is no unit. {}", unit, suggest(unit, known)));
+  }
+  Duration time(std::string_view until) {
+    const double s = quantity(kTimes, until);
+    if (s > 1e8) refuse(fmt::format("{} s are more than three years", s));
+    return from_seconds(s);
+  }
+  NodeId node(std::size_t nodes) {
+    const double n = number(0);
+    if (n != std::floor(n) || n >= static_cast<double>(nodes))
+      refuse(fmt::format("there is no node {}; they are 0 to {}", n, nodes - 1));
+    return NodeId(static_cast<std::uint32_t>(n));
+  }
+};
+
+std::vector<Word> words_in(std::string_view flag, std::string_view text, std::string_view form) {
+  std::vector<Word> words;
+  while (true) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    const std::string_view one = text.substr(0, comma);
+    words.push_back({flag, one, form, one});
+    if (comma == text.size()) return words;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+Fault parse_fault(Word word, std::size_t nodes) {
+  const std::string_view name = word.name(":");
+  const auto kind = std::ranges::find(kFaultWords, name, &FaultWord::name);
+  if (kind == kFaultWords.end()) {
+    std::vector<std::string> known;
+    for (const FaultWord& w : kFaultWords) known.emplace_back(w.name);
+    word.refuse(fmt::format("'{}' is no fault. {}", name, suggest(name, known)));
+  }
+  Fault fault;
+  fault.kind = kind->kind;
+  word.require(':');
+  fault.node = word.node(nodes);
+  if (fault.kind == FaultKind::OneWayCut) {
+    word.require('>');
+    fault.peer = word.node(nodes);
+    if (fault.peer == fault.node) word.refuse("a node has no link to itself");
+  }
+  word.require('@');
+  fault.at = Time(word.time("+x"));
+  if (word.take('+')) fault.lasting = word.time("x");
+  if (kind->lasts && fault.lasting <= Duration(0))
+    word.refuse(fmt::format("for how long? Say '+1s' behind the time of a {}", name));
+  const bool slows = fault.kind == FaultKind::SlowDown || fault.kind == FaultKind::LinkSlow;
+  if (slows) {
+    word.require('x');
+    fault.factor = word.number(1);
+  }
+  word.require_end();
+  return fault;
+}
+
+FaultPlan drawn_faults(Word word, std::size_t nodes) {
+  word.name(":");
+  word.require(':');
+  const double seed = word.number(0);
+  if (seed != std::floor(seed)) word.refuse("a seed is a whole number");
+  const Duration during = word.take('@') ? word.time("") : Duration(6s);
+  word.require_end();
+  Random random(Seed(static_cast<std::uint64_t>(seed)), Purpose::Recipe);
+  return draw_faults(random, nodes, during);
+}
+
+}  // namespace
+
+LinkModel parse_link(std::string_view flag, std::string_view text) {
+  Word word{flag, text, kLinkForm, text};
+  LinkModel link;
+  link.bytes_per_s = word.quantity(kRates, ":") / 8;
+  word.require(':');
+  link.latency = word.time("");
+  return link;
+}
+
+std::vector<Straggler> parse_stragglers(std::string_view text, std::size_t nodes) {
+  std::vector<Straggler> all(nodes);
+  if (text.empty() || text == "none") return all;
+  for (Word word : words_in("--stragglers", text, kStragglerForm)) {
+    const std::string_view name = word.name(":");
+    Straggler s;
+    double least = 0;
+    if (name == "constant") {
+      s.kind = Straggler::Kind::Constant;
+      least = 0.001;
+    } else if (name == "jitter") {
+      s.kind = Straggler::Kind::Jitter;
+    } else if (name == "pareto") {
+      s.kind = Straggler::Kind::HeavyTail;
+      least = 0.1;
+    } else {
+      const std::vector<std::string> known = {"constant", "jitter", "pareto", "none"};
+      word.refuse(fmt::format("'{}' is not known. {}", name, suggest(name, known)));
+    }
+    word.require(':');
+    s.factor = word.number(least);
+    word.take('x');
+    if (word.take('@')) {
+      all[word.node(nodes).value()] = s;
+    } else {
+      all.assign(nodes, s);
+    }
+    word.require_end();
+  }
+  return all;
+}
+
+FaultPlan parse_faults(std::string_view text, std::size_t nodes) {
+  FaultPlan plan;
+  if (text.empty() || text == "none") return plan;
+  if (text.starts_with("seed:")) return drawn_faults({"--faults", text, kFaultForm, text}, nodes);
+  for (const Word& word : words_in("--faults", text, kFaultForm))
+    plan.faults.push_back(parse_fault(word, nodes));
+  std::ranges::stable_sort(plan.faults, {}, &Fault::at);
+  return plan;
+}
+
+}  // namespace shoal

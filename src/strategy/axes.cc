@@ -1,0 +1,150 @@
+#include "strategy/axes.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "base/error.h"
+#include "base/nearest.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::array<std::string_view, 4> kUpdaters = {"everyone", "owners", "root", "apart"};
+constexpr std::array<std::string_view, 4> kTurnouts = {"all", "first", "fastest", "redundant"};
+constexpr std::array<std::string_view, 2> kBalances = {"even", "auto"};
+constexpr std::array<std::string_view, 2> kKeeps = {"global", "worker"};
+constexpr std::array<std::string_view, 2> kSwitch = {"yes", "no"};
+
+std::vector<std::string> words(std::span<const std::string_view> names) {
+  return {names.begin(), names.end()};
+}
+
+template <class Choice>
+Choice choice(std::string_view flag, std::span<const std::string_view> names,
+              std::string_view value) {
+  const auto it = std::ranges::find(names, value);
+  if (it == names.end())
+    throw ConfigError(
+        fmt::format("{} {}: this is not known. {}", flag, value, suggest(value, words(names))));
+  return static_cast<Choice>(it - names.begin());
+}
+
+template <class Choice>
+std::string name(std::span<const std::string_view> names, Choice c) {
+  return std::string(names[static_cast<std::size_t>(c)]);
+}
+
+template <class Number>
+Number number(std::string_view flag, std::string_view value, std::string_view kind) {
+  Number n = 0;
+  const char* const end = value.data() + value.size();
+  const auto [stopped, error] = std::from_chars(value.data(), end, n);
+  if (error != std::errc{} || stopped != end)
+    throw ConfigError(fmt::format("{} {}: needed is {}", flag, value, kind));
+  return n;
+}
+
+std::uint32_t count(std::string_view flag, std::string_view value) {
+  return number<std::uint32_t>(flag, value, "a whole number from 0 on");
+}
+
+std::vector<std::string> exchanges() {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < kExchanges; ++i)
+    names.emplace_back(to_string(static_cast<Exchange>(i)));
+  return names;
+}
+
+std::array<Axis, kAxes> make_axes() {
+  return {{
+      {"exchange", "which algorithm sums the gradients; auto: by measured costs", exchanges(),
+       [](const Recipe& r) { return std::string(to_string(r.exchange)); },
+       [](Recipe& r, std::string_view v) { r.exchange = parse_exchange(v); }},
+      {"update",
+       "who applies the update: everyone all of it, owners a part each, the root; apart: "
+       "each for itself, to measure what an exchange costs",
+       words(kUpdaters), [](const Recipe& r) { return name(kUpdaters, r.updater); },
+       [](Recipe& r, std::string_view v) {
+         r.updater = choice<Updater>("--update", kUpdaters, v);
+       }},
+      {"overlap", "buckets leave as backward produces them; else all at its end", words(kSwitch),
+       [](const Recipe& r) { return std::string(r.overlap ? "yes" : "no"); },
+       [](Recipe& r, std::string_view v) {
+         r.overlap = choice<int>("--overlap", kSwitch, v) == 0;
+       }},
+      {"turnout", "whose gradients of a step count", words(kTurnouts),
+       [](const Recipe& r) { return name(kTurnouts, r.turnout); },
+       [](Recipe& r, std::string_view v) {
+         r.turnout = choice<Turnout>("--turnout", kTurnouts, v);
+       }},
+      {"backups",
+       "workers whose gradients `--turnout first` does not wait for",
+       {},
+       [](const Recipe& r) { return fmt::format("{}", r.backups); },
+       [](Recipe& r, std::string_view v) { r.backups = count("--backups", v); }},
+      {"epoch-fraction",
+       "of its samples, after which an epoch ends; the rest is dropped",
+       {},
+       [](const Recipe& r) { return fmt::format("{}", r.epoch_fraction); },
+       [](Recipe& r, std::string_view v) {
+         r.epoch_fraction = number<double>("--epoch-fraction", v, "a number");
+       }},
+      {"accumulate",
+       "passes over as many smaller portions before an exchange",
+       {},
+       [](const Recipe& r) { return fmt::format("{}", r.accumulate); },
+       [](Recipe& r, std::string_view v) { r.accumulate = count("--accumulate", v); }},
+      {"balance", "shares of a batch: equal, or by measured speed", words(kBalances),
+       [](const Recipe& r) { return name(kBalances, r.balance); },
+       [](Recipe& r, std::string_view v) {
+         r.balance = choice<Balance>("--balance", kBalances, v);
+       }},
+      {"keep-batch", "which batch stays as it is when workers come and go", words(kKeeps),
+       [](const Recipe& r) { return name(kKeeps, r.keep); },
+       [](Recipe& r, std::string_view v) {
+         r.keep = choice<KeepBatch>("--keep-batch", kKeeps, v);
+       }},
+      {"shards",
+       "logical shards summed in one fixed order: same bits for any number of workers; "
+       "0: none",
+       {},
+       [](const Recipe& r) { return fmt::format("{}", r.shards); },
+       [](Recipe& r, std::string_view v) { r.shards = count("--shards", v); }},
+  }};
+}
+
+}  // namespace
+
+std::span<const Axis> axes() {
+  static const std::array<Axis, kAxes> kAll = make_axes();
+  return kAll;
+}
+
+std::vector<std::pair<std::string, std::string>> axes_of(const Recipe& recipe) {
+  std::vector<std::pair<std::string, std::string>> all = {{"parallelism", "data"},
+                                                          {"optimization", "central"},
+                                                          {"schedule", "sync"},
+                                                          {"encoding", "fp32"}};
+  for (const Axis& axis : axes()) all.emplace_back(axis.name, axis.get(recipe));
+  return all;
+}
+
+std::string flag_of(const Axis& axis, std::string_view value) {
+  if (!axis.is_switch()) return fmt::format("--{} {}", axis.name, value);
+  return fmt::format("--{}{}", value == "yes" ? "" : "no-", axis.name);
+}
+
+std::string flags_between(const Recipe& from, const Recipe& to) {
+  std::string flags;
+  for (const Axis& axis : axes()) {
+    const std::string value = axis.get(to);
+    if (axis.get(from) == value) continue;
+    flags += (flags.empty() ? "" : " ") + flag_of(axis, value);
+  }
+  return flags;
+}
+
+}  // namespace shoal

@@ -1,0 +1,177 @@
+#include "strategy/compatibility.h"
+
+#include <fmt/core.h>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "strategy/axes.h"
+
+namespace shoal {
+namespace {
+
+bool is_one_of(Exchange exchange, std::initializer_list<Exchange> some) {
+  for (const Exchange e : some)
+    if (e == exchange) return true;
+  return false;
+}
+
+// Later rows may assume that earlier ones hold. No mending breaks a row above but those that the
+// next round mends towards fewer choices, so that rounds come to an end (the test tries them all).
+constexpr Exclusion kExclusions[] = {
+    {"`--epoch-fraction` of 0, below, or above 1", "it is a part of the epoch's samples",
+     "`--epoch-fraction 1`",
+     [](const Recipe& r, std::uint64_t) {
+       return !(r.epoch_fraction > 0 && r.epoch_fraction <= 1);
+     },
+     [](Recipe& r, std::uint64_t) { r.epoch_fraction = 1; }},
+    {"`--accumulate 0`", "a step has one pass over samples at least", "`--accumulate 1`",
+     [](const Recipe& r, std::uint64_t) { return r.accumulate == 0; },
+     [](Recipe& r, std::uint64_t) { r.accumulate = 1; }},
+    {"`--turnout first`, `fastest` or `redundant` with one worker",
+     "there is nobody else whose gradient could count", "`--turnout all`",
+     [](const Recipe& r, std::uint64_t workers) {
+       return r.turnout != Turnout::All && workers < 2;
+     },
+     [](Recipe& r, std::uint64_t) {
+       r.turnout = Turnout::All;
+       r.backups = 0;
+     }},
+    {"`--turnout first` with `--backups 0`", "it would wait for all", "`--backups 1`",
+     [](const Recipe& r, std::uint64_t) { return r.turnout == Turnout::First && r.backups == 0; },
+     [](Recipe& r, std::uint64_t) { r.backups = 1; }},
+    {"`--backups` with a `--turnout` other than `first`", "only that one leaves somebody out",
+     "`--turnout first`; `--backups 0` where another turnout was asked for",
+     [](const Recipe& r, std::uint64_t) { return r.turnout != Turnout::First && r.backups > 0; },
+     [](Recipe& r, std::uint64_t) {
+       if (r.turnout == Turnout::All) {
+         r.turnout = Turnout::First;
+       } else {
+         r.backups = 0;
+       }
+     }},
+    {"as many `--backups` as workers, or more", "no gradient would count",
+     "one less than there are workers",
+     [](const Recipe& r, std::uint64_t workers) {
+       return r.turnout == Turnout::First && workers > 1 && r.backups >= workers;
+     },
+     [](Recipe& r, std::uint64_t workers) { r.backups = static_cast<std::uint32_t>(workers - 1); }},
+    {"`--turnout first`, `fastest` or `redundant` with `--overlap`",
+     "whose gradient counts, and for how many samples, is known only when all of it is there",
+     "`--no-overlap`",
+     [](const Recipe& r, std::uint64_t) { return r.turnout != Turnout::All && r.overlap; },
+     [](Recipe& r, std::uint64_t) { r.overlap = false; }},
+    {"`--turnout fastest` with `--accumulate` above 1",
+     "a share is cut into portions already, to end it at any of them", "`--accumulate 1`",
+     [](const Recipe& r, std::uint64_t) {
+       return r.turnout == Turnout::Fastest && r.accumulate > 1;
+     },
+     [](Recipe& r, std::uint64_t) { r.accumulate = 1; }},
+    {"`--turnout fastest` or `redundant` with `--balance auto`",
+     "they deal with uneven speeds in a way of their own", "`--balance even`",
+     [](const Recipe& r, std::uint64_t) {
+       return (r.turnout == Turnout::Fastest || r.turnout == Turnout::Redundant) &&
+              r.balance == Balance::Auto;
+     },
+     [](Recipe& r, std::uint64_t) { r.balance = Balance::Even; }},
+    {"`--shards` (`--reproducible`) with `--turnout first`, `fastest` or `redundant`",
+     "which samples count, or where they are summed, would depend on who was fast",
+     "`--turnout all`",
+     [](const Recipe& r, std::uint64_t) { return r.shards > 0 && r.turnout != Turnout::All; },
+     [](Recipe& r, std::uint64_t) {
+       r.turnout = Turnout::All;
+       r.backups = 0;
+     }},
+    {"`--shards` with `--accumulate` above 1", "the shards are the portions", "`--accumulate 1`",
+     [](const Recipe& r, std::uint64_t) { return r.shards > 0 && r.accumulate > 1; },
+     [](Recipe& r, std::uint64_t) { r.accumulate = 1; }},
+    {"`--shards` with `--keep-batch worker`", "the result would depend on the number of workers",
+     "`--keep-batch global`",
+     [](const Recipe& r, std::uint64_t) { return r.shards > 0 && r.keep == KeepBatch::Worker; },
+     [](Recipe& r, std::uint64_t) { r.keep = KeepBatch::Global; }},
+    {"`--shards` with `--balance auto`", "a shard has its share of the batch, whoever computes it",
+     "`--balance even`",
+     [](const Recipe& r, std::uint64_t) { return r.shards > 0 && r.balance == Balance::Auto; },
+     [](Recipe& r, std::uint64_t) { r.balance = Balance::Even; }},
+    {"fewer `--shards` than workers", "the others would have nothing to do",
+     "as many as there are workers",
+     [](const Recipe& r, std::uint64_t workers) { return r.shards > 0 && r.shards < workers; },
+     [](Recipe& r, std::uint64_t workers) { r.shards = static_cast<std::uint32_t>(workers); }},
+    {"`--shards` with an `--update` other than `owners`",
+     "the fixed order is that of owners, a part each", "`--update owners`",
+     [](const Recipe& r, std::uint64_t) { return r.shards > 0 && r.updater != Updater::Owners; },
+     [](Recipe& r, std::uint64_t) { r.updater = Updater::Owners; }},
+    {"`--turnout first`, `fastest` or `redundant` with an `--update` other than `owners`",
+     "the owner of a part adds up what counts, and leaves the rest out", "`--update owners`",
+     [](const Recipe& r, std::uint64_t) {
+       return r.turnout != Turnout::All && r.updater != Updater::Owners;
+     },
+     [](Recipe& r, std::uint64_t) { r.updater = Updater::Owners; }},
+    {"`--update root` with an `--exchange` other than `tree` or `auto`",
+     "the others leave the sum with everyone, or a part with each", "`--exchange tree`",
+     [](const Recipe& r, std::uint64_t) {
+       return r.updater == Updater::Root &&
+              !is_one_of(r.exchange, {Exchange::Auto, Exchange::Tree});
+     },
+     [](Recipe& r, std::uint64_t) { r.exchange = Exchange::Tree; }},
+    {"`--update owners` with an `--exchange` other than `direct` or `auto`",
+     "an owner reads its part from all others at once", "`--exchange direct`",
+     [](const Recipe& r, std::uint64_t) {
+       return r.updater == Updater::Owners &&
+              !is_one_of(r.exchange, {Exchange::Auto, Exchange::Direct});
+     },
+     [](Recipe& r, std::uint64_t) { r.exchange = Exchange::Direct; }},
+};
+
+std::string without_quotes(std::string_view text) {
+  std::string plain;
+  for (const char c : text)
+    if (c != '`') plain += c;
+  return plain;
+}
+
+}  // namespace
+
+std::span<const Exclusion> exclusions() { return kExclusions; }
+
+std::vector<Violation> check(const Recipe& recipe, std::uint64_t workers) {
+  std::vector<Violation> violations;
+  for (const Exclusion& rule : kExclusions) {
+    if (!rule.broken(recipe, workers)) continue;
+    Recipe mended = recipe;
+    rule.mend(mended, workers);
+    violations.push_back({&rule, flags_between(recipe, mended)});
+  }
+  return violations;
+}
+
+Recipe nearest(Recipe recipe, std::uint64_t workers) {
+  for (std::size_t round = 0; round <= std::size(kExclusions); ++round) {
+    bool broken = false;
+    for (const Exclusion& rule : kExclusions) {
+      if (!rule.broken(recipe, workers)) continue;
+      rule.mend(recipe, workers);
+      broken = true;
+    }
+    if (!broken) return recipe;
+  }
+  SHOAL_CHECK(false, "the table of exclusions does not come to rest");
+  return recipe;
+}
+
+void require_compatible(const System& system, const Recipe& recipe, std::uint64_t workers) {
+  if (workers < system.workers_min)
+    throw ConfigError(
+        fmt::format("--like {} needs {} workers at least; here are {}. Take "
+                    "--workers {}, or another system (`shoal systems`)",
+                    system.name, system.workers_min, workers, system.workers_min));
+  const std::vector<Violation> violations = check(recipe, workers);
+  if (violations.empty()) return;
+  const Violation& first = violations.front();
+  std::string text = fmt::format("{}: {}; take {}", without_quotes(first.rule->what),
+                                 first.rule->why, first.instead);
+  const std::string all = flags_between(recipe, nearest(recipe, workers));
+  if (all != first.instead) text += fmt::format("\nHint: nearest that works: {}", all);
+  throw ConfigError(text);
+}
+
+}  // namespace shoal

@@ -1,0 +1,132 @@
+#include "train/paced_learner.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "base/error.h"
+
+namespace shoal {
+namespace {
+
+// An Env whose work takes no time.
+class FreeEnv final : public Env {
+ public:
+  explicit FreeEnv(Env& env) : Env(env.seed()), env_(env) {}
+  Time now() const override { return env_.now(); }
+  void record(Event event) override { env_.record(event); }
+  void probe(const char* what) override { env_.probe(what); }
+
+ private:
+  void start_sleep(SleepOp& op) override {
+    SHOAL_CHECK(false, "a learner sleeps for {} s", seconds(op.duration()));
+  }
+  void abort_sleep(SleepOp&) override {}
+  void start_work(WorkOp& op) override {
+    try {
+      op.run();
+    } catch (...) {
+      return op.failed_with(std::current_exception());
+    }
+    op.done();
+  }
+  bool abort_work(WorkOp&) override { return true; }
+
+  Env& env_;
+};
+
+Elements cost(double ns, std::uint64_t samples) {
+  return Elements(static_cast<std::uint64_t>(std::llround(ns * static_cast<double>(samples))));
+}
+
+std::vector<double> numbers_in(std::string_view text) {
+  std::vector<double> numbers;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (true) {
+    double n = 0;
+    const auto [stopped, error] = std::from_chars(at, end, n);
+    const bool right = error == std::errc{} && std::isfinite(n) && n >= 0;
+    if (!right || (stopped != end && *stopped != ','))
+      throw ConfigError(fmt::format(
+          "--ns-per-sample {}: needed are nanoseconds: in all, or of forward and of each bucket",
+          text));
+    numbers.push_back(n);
+    if (stopped == end) return numbers;
+    at = stopped + 1;
+  }
+}
+
+}  // namespace
+
+double Pace::total() const {
+  double sum = forward;
+  for (const double ns : backward) sum += ns;
+  return sum;
+}
+
+Pace parse_pace(std::string_view text, const std::vector<Elements>& buckets) {
+  const std::vector<double> numbers = numbers_in(text);
+  Pace pace;
+  if (numbers.size() == 1) {
+    Elements all;
+    for (const Elements n : buckets) all += n;
+    pace.forward = std::round(numbers[0] / 3);
+    for (const Elements n : buckets)
+      pace.backward.push_back(
+          std::round((numbers[0] - pace.forward) * static_cast<double>(n.value()) /
+                     static_cast<double>(all.value())));
+    return pace;
+  }
+  if (numbers.size() != buckets.size() + 1)
+    throw ConfigError(
+        fmt::format("--ns-per-sample {}: {} numbers; forward and {} buckets are {}. Take one for "
+                    "all, or so many",
+                    text, numbers.size(), buckets.size(), buckets.size() + 1));
+  pace.forward = numbers[0];
+  pace.backward.assign(numbers.begin() + 1, numbers.end());
+  return pace;
+}
+
+std::string to_text(const Pace& pace) {
+  std::string text = fmt::format("{}", pace.forward);
+  for (const double ns : pace.backward) text += fmt::format(",{}", ns);
+  return text;
+}
+
+std::unique_ptr<PhantomLearner> phantom_of(const Pace& pace, const std::vector<Elements>& buckets) {
+  SHOAL_CHECK_EQ(pace.backward.size(), buckets.size());
+  // Layers go forward; the first bucket is the last layer's.
+  std::vector<PhantomLayer> layers;
+  for (std::size_t i = buckets.size(); i-- > 0;)
+    layers.push_back(
+        {fmt::format("bucket {}", i), buckets[i], Elements(0), cost(pace.backward[i], 1)});
+  layers.front().forward = cost(pace.forward, 1);
+  return std::make_unique<PhantomLearner>(std::move(layers));
+}
+
+Task<void> PacedLearner::gradient(Env& env, Range state, GradientTarget target, Portion portion,
+                                  Channel<Ready>& ready, Score& score) {
+  const std::uint64_t samples = portion.samples.size();
+  FreeEnv free(env);
+  Channel<Ready> made;
+  co_await inner_.gradient(free, state, target, std::move(portion), made, score);
+  co_await env.work(Work::Forward, cost(pace_.forward, samples), [] {});
+  while (auto bucket = co_await made.next()) {
+    SHOAL_CHECK_LT(bucket->bucket, pace_.backward.size());
+    co_await env.work(Work::Backward, cost(pace_.backward[bucket->bucket], samples), [] {});
+    ready.push(std::move(*bucket));
+  }
+  ready.close();
+}
+
+Task<Score> PacedLearner::evaluate(Env& env, Range state, std::uint64_t from, std::uint64_t to) {
+  FreeEnv free(env);
+  const Score score = co_await inner_.evaluate(free, state, from, to);
+  co_await env.work(Work::Forward, cost(pace_.forward, to - from), [] {});
+  co_return score;
+}
+
+}  // namespace shoal

@@ -1,0 +1,138 @@
+#include "program/train_flags.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "program/calibrate.h"
+#include "program/command_line.h"
+#include "program/config.h"
+#include "program/simulate_run.h"
+
+namespace shoal {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+TrainFlags flags_of(const std::vector<std::string>& words) {
+  TrainFlags flags;
+  const Command program{
+      .name = "train", .summary = "trains", .options = train_options(flags), .run = [] {
+        return ExitCode::kOk;
+      }};
+  parse_options(program, words);
+  return flags;
+}
+
+std::string refusal(const std::vector<std::string>& words) {
+  try {
+    check_flags(flags_of(words));
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Like, WithoutASystemItIsOurs) {
+  const Recipe recipe = recipe_of(flags_of({}));
+  EXPECT_EQ(recipe.updater, Updater::Owners);
+  EXPECT_EQ(recipe.exchange, Exchange::Auto);
+  EXPECT_EQ(bucket_bytes_of(flags_of({})), Bytes(1 << 20));
+}
+
+TEST(Like, ASystemSetsTheAxesAndFlagsOverrideThem) {
+  const TrainFlags plain = flags_of({"--like", "tensorflow-sync"});
+  EXPECT_EQ(recipe_of(plain).turnout, Turnout::First);
+  EXPECT_EQ(recipe_of(plain).backups, 1U);
+  const TrainFlags changed =
+      flags_of({"--like", "tensorflow-sync", "--backups", "3", "--exchange", "ring"});
+  EXPECT_EQ(recipe_of(changed).turnout, Turnout::First);
+  EXPECT_EQ(recipe_of(changed).backups, 3U);
+  EXPECT_EQ(recipe_of(changed).exchange, Exchange::Ring);
+  EXPECT_FALSE(recipe_of(flags_of({"--like", "pytorch", "--no-overlap"})).overlap);
+  EXPECT_TRUE(recipe_of(flags_of({"--like", "bigdl", "--overlap"})).overlap);
+}
+
+TEST(Like, BackupsOfASystemGoWithItsTurnout) {
+  EXPECT_EQ(recipe_of(flags_of({"--like", "tensorflow-sync", "--turnout", "all"})).backups, 0U);
+  EXPECT_THAT(refusal({"--backups", "1", "--workers", "3"}), HasSubstr("--turnout first"));
+}
+
+TEST(Like, ASystemHasItsOwnBuckets) {
+  EXPECT_EQ(bucket_bytes_of(flags_of({"--like", "horovod"})), Bytes(64 << 20));
+  EXPECT_EQ(bucket_bytes_of(flags_of({"--like", "horovod", "--bucket-bytes", "9"})), Bytes(9));
+}
+
+TEST(Like, ReproducibleIsEightShardsUnlessTheyAreCounted) {
+  EXPECT_EQ(recipe_of(flags_of({})).shards, 0U);
+  EXPECT_EQ(recipe_of(flags_of({"--reproducible"})).shards, 8U);
+  EXPECT_EQ(recipe_of(flags_of({"--reproducible", "--shards", "16"})).shards, 16U);
+}
+
+TEST(Like, AxesMayComeFromAFileAsNumbers) {
+  TrainFlags flags;
+  const std::vector<ConfigEntry> entries = {
+      {"epoch-fraction", 0.75, 1}, {"backups", std::int64_t{2}, 2}, {"no-overlap", true, 3}};
+  apply_config(train_options(flags), {"--backups"}, entries, "run.toml");
+  EXPECT_EQ(recipe_of(flags).epoch_fraction, 0.75);
+  EXPECT_FALSE(recipe_of(flags).overlap);
+  EXPECT_EQ(recipe_of(flags).backups, 0U) << "the command line wins";
+}
+
+TEST(Like, WhatCannotBeIsRefusedWithReasonAndChoice) {
+  EXPECT_EQ(refusal({"--like", "pytorch"}), "");
+  EXPECT_THAT(refusal({"--like", "pytroch"}), HasSubstr("'pytorch'"));
+  EXPECT_THAT(refusal({"--like", "firecaffe", "--exchange", "ring", "--workers", "2"}),
+              AllOf(HasSubstr("--update root"), HasSubstr("take --exchange tree")));
+  EXPECT_THAT(refusal({"--like", "a-bsp"}), AllOf(HasSubstr("a-bsp"), HasSubstr("--workers 2")));
+  EXPECT_THAT(refusal({"--epoch-fraction", "1.5"}), HasSubstr("--epoch-fraction 1"));
+  EXPECT_THAT(refusal({"--update", "owner"}), HasSubstr("'owners'"));
+  EXPECT_THAT(refusal({"--overlap", "--no-overlap"}), HasSubstr("one of them"));
+}
+
+TEST(Costs, OfElementsAreReadByName) {
+  const ElementCosts costs = parse_element_costs("update=1.5,reduce=0.25");
+  EXPECT_EQ(costs.update, 1.5);
+  EXPECT_EQ(costs.reduce, 0.25);
+  EXPECT_EQ(costs.copy, 0);
+  const ElementCosts again = parse_element_costs(to_text(costs));
+  EXPECT_EQ(again.update, costs.update);
+  for (const char* text : {"updaet=1", "reduce", "reduce=", "reduce=-1", "reduce=1;update=2"})
+    EXPECT_THROW(parse_element_costs(text), ConfigError) << text;
+}
+
+std::string simulate_refusal(const std::function<void(TrainFlags&, SimulateFlags&)>& change) {
+  TrainFlags flags;
+  SimulateFlags how;
+  flags.out = "never-made";
+  change(flags, how);
+  try {
+    const SimulateRun run(flags, how, {});
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(SimulateFlags, WhatCannotBeSimulatedIsRefused) {
+  EXPECT_EQ(simulate_refusal([](TrainFlags& f, SimulateFlags&) { f.workers = "500"; }), "");
+  EXPECT_THAT(simulate_refusal([](TrainFlags& f, SimulateFlags&) { f.resume = "run"; }),
+              HasSubstr("--resume"));
+  EXPECT_THAT(simulate_refusal([](TrainFlags&, SimulateFlags& h) { h.parameters = 9; }),
+              HasSubstr("--timing-only"));
+  EXPECT_THAT(simulate_refusal([](TrainFlags&, SimulateFlags& h) {
+                h.parameters = 9;
+                h.timing_only = true;
+              }),
+              HasSubstr("--ns-per-sample"));
+  EXPECT_THAT(simulate_refusal([](TrainFlags&, SimulateFlags& h) { h.faults = "crash:1@1s"; }),
+              HasSubstr("there is no node 1"));
+  EXPECT_THAT(simulate_refusal([](TrainFlags&, SimulateFlags& h) { h.hosts_of = 0; }),
+              HasSubstr("--hosts-of 0"));
+  EXPECT_THAT(simulate_refusal([](TrainFlags&, SimulateFlags& h) { h.memory = "slow"; }),
+              HasSubstr("--memory slow"));
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,128 @@
+#include "strategy/compatibility.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "base/error.h"
+
+namespace shoal {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+bool equal(const Recipe& a, const Recipe& b) {
+  return a.updater == b.updater && a.exchange == b.exchange && a.overlap == b.overlap &&
+         a.turnout == b.turnout && a.backups == b.backups && a.epoch_fraction == b.epoch_fraction &&
+         a.accumulate == b.accumulate && a.balance == b.balance && a.keep == b.keep &&
+         a.shards == b.shards;
+}
+
+bool passes(const Recipe& recipe, std::uint64_t workers) {
+  return std::ranges::none_of(exclusions(),
+                              [&](const Exclusion& rule) { return rule.broken(recipe, workers); });
+}
+
+// Every choice of every axis with every other, and with several numbers of workers.
+void each_combination(const std::function<void(const Recipe&, std::uint64_t workers)>& visit) {
+  Recipe r;
+  for (const std::uint64_t workers : {1U, 2U, 3U, 9U})
+    for (int updater = 0; updater < 3; ++updater)
+      for (std::size_t exchange = 0; exchange < kExchanges; ++exchange)
+        for (int turnout = 0; turnout < 4; ++turnout)
+          for (const std::uint32_t backups : {0U, 1U, 3U, 9U})
+            for (const double fraction : {0.0, 0.75, 1.0, 1.5})
+              for (const std::uint32_t accumulate : {0U, 1U, 4U})
+                for (const std::uint32_t shards : {0U, 1U, 8U})
+                  for (int switches = 0; switches < 8; ++switches) {
+                    r.updater = static_cast<Updater>(updater);
+                    r.exchange = static_cast<Exchange>(exchange);
+                    r.turnout = static_cast<Turnout>(turnout);
+                    r.backups = backups;
+                    r.epoch_fraction = fraction;
+                    r.accumulate = accumulate;
+                    r.shards = shards;
+                    r.overlap = (switches & 1) != 0;
+                    r.balance = (switches & 2) != 0 ? Balance::Auto : Balance::Even;
+                    r.keep = (switches & 4) != 0 ? KeepBatch::Worker : KeepBatch::Global;
+                    visit(r, workers);
+                  }
+}
+
+TEST(Compatibility, WhateverIsRefusedHasANearestThatPassesAndTheRestStaysAsItIs) {
+  std::uint64_t refused = 0, passed = 0;
+  each_combination([&](const Recipe& recipe, std::uint64_t workers) {
+    const Recipe mended = nearest(recipe, workers);
+    ASSERT_TRUE(passes(mended, workers));
+    if (passes(recipe, workers)) {
+      ++passed;
+      ASSERT_TRUE(equal(recipe, mended));
+    } else {
+      ++refused;
+      ASSERT_FALSE(equal(recipe, mended));
+    }
+  });
+  EXPECT_GT(passed, 500U);
+  EXPECT_GT(refused, 100'000U);
+}
+
+TEST(Compatibility, EachMendingMendsItsOwnRow) {
+  each_combination([&](const Recipe& recipe, std::uint64_t workers) {
+    for (const Exclusion& rule : exclusions()) {
+      if (!rule.broken(recipe, workers)) continue;
+      Recipe mended = recipe;
+      rule.mend(mended, workers);
+      ASSERT_FALSE(rule.broken(mended, workers)) << rule.what << ", " << workers << " workers";
+    }
+  });
+}
+
+TEST(Compatibility, EveryRowOfTheTableIsNeeded) {
+  // Some recipe breaks it and no other.
+  std::vector<bool> needed(exclusions().size());
+  each_combination([&](const Recipe& recipe, std::uint64_t workers) {
+    std::size_t broken = 0, last = 0;
+    for (std::size_t i = 0; i < needed.size(); ++i) {
+      if (!exclusions()[i].broken(recipe, workers)) continue;
+      ++broken;
+      last = i;
+    }
+    if (broken == 1) needed[last] = true;
+  });
+  for (std::size_t i = 0; i < needed.size(); ++i) EXPECT_TRUE(needed[i]) << exclusions()[i].what;
+}
+
+TEST(Compatibility, CheckNamesWhatIsBrokenAndTheFlagsThatMendIt) {
+  Recipe recipe;
+  recipe.updater = Updater::Root;
+  const std::vector<Violation> violations = check(recipe, 4);
+  ASSERT_EQ(violations.size(), 1U);
+  EXPECT_THAT(std::string(violations[0].rule->what), HasSubstr("--update root"));
+  EXPECT_EQ(violations[0].instead, "--exchange tree");
+  EXPECT_TRUE(check(Recipe(), 4).empty());
+}
+
+TEST(Compatibility, ARefusalSaysWhyAndWhatWorks) {
+  Recipe recipe = find_system("tensorflow-sync").recipe;
+  recipe.shards = 8;
+  try {
+    require_compatible(find_system("tensorflow-sync"), recipe, 4);
+    FAIL() << "it was not refused";
+  } catch (const ConfigError& error) {
+    EXPECT_THAT(error.what(),
+                AllOf(HasSubstr("--shards"), HasSubstr("who was fast"),
+                      HasSubstr("--turnout all --backups 0"), testing::Not(HasSubstr("`"))));
+  }
+}
+
+TEST(Compatibility, NoFractionThatIsNoNumber) {
+  Recipe recipe;
+  recipe.epoch_fraction = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_FALSE(passes(recipe, 2));
+  EXPECT_EQ(nearest(recipe, 2).epoch_fraction, 1);
+}
+
+}  // namespace
+}  // namespace shoal

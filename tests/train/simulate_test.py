@@ -1,0 +1,97 @@
+"""`shoal simulate` as a process: real learning in virtual time, the same for the same seed."""
+import json
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+import train_support
+from train_support import SHOAL, summary
+
+TASK = ["--model", "mlp:8-64-3", "--data", "synthetic:blobs,features=8,n=512,test=64", "--batch", "8",
+        "--epochs", "3", "--bucket-bytes", "1024"]
+COSTS = ["--ns-per-sample", "200000", "--ns-per-element", "reduce=0.5,update=1,copy=0.2"]
+
+
+class Simulated(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.scratch = pathlib.Path(scratch.name)
+
+    def run_shoal(self, *arguments):
+        return subprocess.run([SHOAL, "simulate", *map(str, arguments)], capture_output=True, text=True,
+                              timeout=train_support.PATIENCE_S, check=False)
+
+    def simulate(self, name, *arguments):
+        """A run that is good: what it printed, less the folder's name, and its summary."""
+        folder = self.scratch / name
+        done = self.run_shoal(*arguments, "--out", folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.replace(str(folder), "FOLDER"), summary(folder)
+
+    def test_one_seed_gives_one_result(self):
+        first, one = self.simulate("a", *TASK, *COSTS, "--workers", "3")
+        second, two = self.simulate("b", *TASK, *COSTS, "--workers", "3")
+        self.assertEqual(first, second)
+        self.assertEqual(one, two)
+        self.assertEqual(one["world"], "sim")
+        self.assertEqual(len(one["trace_hash"]), 16)
+        self.assertGreater(one["test_accuracy"], 0.9)
+        _, other = self.simulate("c", *TASK, *COSTS, "--workers", "3", "--seed", "2")
+        self.assertNotEqual(other["trace_hash"], one["trace_hash"])
+        self.assertNotEqual(other["params_sha256"], one["params_sha256"])
+
+    def test_what_was_measured_is_kept_and_repeats_the_run(self):
+        _, one = self.simulate("a", *TASK, "--workers", "2")
+        _, two = self.simulate("b", "--config", self.scratch / "a" / "config.toml")
+        self.assertEqual(one["trace_hash"], two["trace_hash"])
+        self.assertEqual(one["params_sha256"], two["params_sha256"])
+
+    def test_one_simulated_worker_learns_what_a_live_one_does(self):
+        _, simulated = self.simulate("sim", *TASK, *COSTS)
+        live = train_support.TrainTest.train(self.scratch / "live", *TASK)
+        self.assertEqual(simulated["params_sha256"], live["params_sha256"])
+        self.assertEqual(simulated["ledger"], live["ledger"])
+        self.assertEqual(simulated["recipe"], live["recipe"])
+
+    def test_timing_only_takes_as_long(self):
+        arguments = [*TASK, *COSTS, "--workers", "4", "--network", "100mbit:50us"]
+        _, real = self.simulate("real", *arguments)
+        _, timed = self.simulate("timed", *arguments, "--timing-only")
+        self.assertAlmostEqual(timed["wall_s"] / real["wall_s"], 1, delta=1e-3)
+        self.assertIsNone(timed["test_accuracy"])
+        _, slower = self.simulate("slower", *arguments, "--timing-only", "--stragglers", "constant:3@1")
+        self.assertGreater(slower["wall_s"], 2 * timed["wall_s"])
+
+    def test_a_model_and_data_that_are_not_there(self):
+        _, s = self.simulate("none", "--parameters", "25000000", "--timing-only", "--ns-per-sample", "1000000",
+                             "--ns-per-element", "reduce=0.5", "--workers", "16", "--hosts-of", "4",
+                             "--steps", "3", "--samples", "100000", "--like", "horovod")
+        self.assertEqual(s["parameters"], 25000000)
+        self.assertEqual(s["system"], "horovod")
+        # Each step is 64 samples of 1 ms, and the exchange of 100 MB takes its time.
+        self.assertGreater(s["wall_s"], 3 * 0.064)
+
+    def test_a_worker_that_dies_and_comes_back(self):
+        _, s = self.simulate("crash", *TASK, *COSTS, "--workers", "3", "--faults", "crash:1@20ms+30ms")
+        self.assertEqual(s["lost_nodes"], 1)
+        self.assertEqual(s["ledger"]["consumed"], 3 * 512)
+        self.assertEqual(s["ledger"]["repeated"] + s["ledger"]["missing"], 0)
+        lines = (self.scratch / "crash" / "metrics.jsonl").read_text().splitlines()
+        self.assertEqual(len({json.loads(line)["step"] for line in lines}), s["steps"])
+
+    def test_refused_before_anything_is_made(self):
+        cases = {"there is no node 7": ["--faults", "crash:7@1s"], "10gbit:20us": ["--network", "fast"],
+                 "--workers 2": ["--like", "a-bsp"], "--resume": ["--resume", self.scratch],
+                 "'horovod'": ["--like", "horovdo"]}
+        for message, arguments in cases.items():
+            out = self.scratch / "refused"
+            done = self.run_shoal(*TASK, *arguments, *([] if "--resume" in arguments else ["--out", out]))
+            self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+            self.assertIn(message, done.stderr)
+            self.assertFalse(out.exists())
+
+
+if __name__ == "__main__":
+    train_support.main()

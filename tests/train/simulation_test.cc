@@ -1,0 +1,140 @@
+#include "train/simulation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "base/error.h"
+#include "learner/quadratic.h"
+#include "sim/words.h"
+#include "train/paced_learner.h"
+
+namespace shoal {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+struct Simulated {
+  SimulationResult result;
+  std::map<std::string, std::string> files;
+};
+
+// The quadratic in 3 buckets; a sample takes 100 us.
+struct SimulationTest : testing::Test {
+  static constexpr std::uint32_t kBuckets = 3;
+  QuadraticLearner quadratic{
+      {.seed = Seed(5), .dimensions = Elements(9'000), .buckets = kBuckets, .held_out = 32}};
+  const std::vector<Elements> buckets = std::vector<Elements>(kBuckets, Elements(3'000));
+  Pace pace = parse_pace("100000", buckets);
+  TrainPlan plan;
+
+  SimulationTest() {
+    plan.model = "quadratic";
+    plan.samples = 256;
+    plan.seed = Seed(3);
+    plan.workers = 4;
+    plan.batch = 8;
+    plan.epochs = 2;
+    plan.steps = Step(16);
+    plan.save_every = Step(8);
+    plan.world = "sim";
+    plan.audit = true;
+  }
+
+  Simulated run(Learner& learner, const std::string& faults = "none") {
+    Simulation simulation;
+    simulation.cluster = Cluster::uniform(plan.workers, parse_link("", "1gbit:20us"));
+    simulation.cluster.ns_per_element = {1, 1, 0.5, 1, 0, 0, 0.2, 0};
+    simulation.cluster.timing_only = learner.substance() == Substance::Phantom;
+    simulation.faults = parse_faults(faults, plan.workers);
+    simulation.journal.quiet = true;
+    Simulated s;
+    s.result = simulate(plan, learner, simulation, [&](const std::string& path, auto content) {
+      s.files[path] = {reinterpret_cast<const char*>(content.data()), content.size()};
+    });
+    EXPECT_TRUE(s.result.outcome.finished) << s.result.outcome.waiting_for;
+    EXPECT_TRUE(s.result.outcome.errors.empty()) << s.result.outcome.errors.front().what;
+    return s;
+  }
+};
+
+TEST_F(SimulationTest, OneSeedLeavesTheSameFilesAndHashTwice) {
+  PacedLearner learner(quadratic, pace);
+  const Simulated first = run(learner), second = run(learner);
+  EXPECT_EQ(first.result.outcome.hash, second.result.outcome.hash);
+  EXPECT_EQ(first.files, second.files);
+  plan.seed = Seed(4);
+  EXPECT_NE(run(learner).result.outcome.hash, first.result.outcome.hash);
+}
+
+TEST_F(SimulationTest, LeavesTheRunFolderOfATraining) {
+  PacedLearner learner(quadratic, pace);
+  const Simulated s = run(learner);
+  for (const char* file : {"config.toml", "metrics.jsonl", "trace.json", "summary.json",
+                           "node-3/metrics.jsonl", "checkpoint/latest"})
+    EXPECT_TRUE(s.files.contains(file)) << file;
+  EXPECT_FALSE(s.files.contains("node-3/summary.json"));
+  const Summary& summary = s.result.train.summary;
+  EXPECT_EQ(summary.world, "sim");
+  EXPECT_EQ(summary.steps, Step(16));
+  EXPECT_EQ(summary.ledger.consumed, 512U);
+  EXPECT_EQ(summary.trace_hash, s.result.outcome.hash);
+  EXPECT_GT(summary.bytes_sent_per_worker, 16 * 2 * 0.75 * 9'000 * 4);
+  EXPECT_THAT(s.files.at("summary.json"), HasSubstr("\"trace_hash\""));
+  EXPECT_THAT(s.files.at("summary.json"), HasSubstr("\"turnout\": \"all\""));
+  EXPECT_EQ(s.result.ended, 4U);
+}
+
+TEST_F(SimulationTest, AStepTakesTheTimeOfItsSamplesAtLeast) {
+  PacedLearner learner(quadratic, pace);
+  const Summary summary = run(learner).result.train.summary;
+  // 8 samples of 100 us in each of 16 steps.
+  EXPECT_GE(summary.compute_s, 16 * 8 * 100e-6 - 1e-9);
+  EXPECT_GE(summary.wall_s, summary.compute_s);
+}
+
+TEST_F(SimulationTest, ThePhantomTakesAsLongAsTheLearnerItStandsFor) {
+  plan.evaluate = false;
+  PacedLearner learner(quadratic, pace);
+  const double real = run(learner).result.train.summary.wall_s;
+  const auto phantom = phantom_of(pace, buckets);
+  plan.audit = false;
+  const Simulated timed = run(*phantom);
+  EXPECT_NEAR(timed.result.train.summary.wall_s, real, 1e-4 * real);
+  EXPECT_EQ(timed.result.train.summary.params_sha256, "");
+  EXPECT_FALSE(timed.files.contains("checkpoint/latest"));
+}
+
+TEST_F(SimulationTest, AWorkerThatDiesAndComesBackCostsTimeAndNoSample) {
+  plan.steps = Step(400);
+  plan.epochs = 50;
+  PacedLearner learner(quadratic, pace);
+  const Simulated calm = run(learner), hit = run(learner, "crash:2@100ms+200ms");
+  EXPECT_EQ(hit.result.ended, 4U);
+  EXPECT_EQ(hit.result.outcome.fired[static_cast<std::size_t>(FaultKind::Kill)], 1U);
+  EXPECT_EQ(hit.result.train.summary.lost_nodes, 1U);
+  EXPECT_EQ(hit.result.train.summary.ledger.consumed, calm.result.train.summary.ledger.consumed);
+  EXPECT_GT(hit.result.train.summary.wall_s, calm.result.train.summary.wall_s);
+}
+
+TEST(Pace, OneNumberIsSharedOutByTheSizesOfTheBuckets) {
+  const std::vector<Elements> buckets = {Elements(100), Elements(300)};
+  const Pace pace = parse_pace("1200", buckets);
+  EXPECT_EQ(pace.forward, 400);
+  EXPECT_THAT(pace.backward, testing::ElementsAre(200, 600));
+  EXPECT_EQ(pace.total(), 1200);
+  const Pace same = parse_pace(to_text(pace), buckets);
+  EXPECT_EQ(same.forward, pace.forward);
+  EXPECT_EQ(same.backward, pace.backward);
+}
+
+TEST(Pace, AnythingElseIsRefused) {
+  const std::vector<Elements> buckets = {Elements(100), Elements(300)};
+  for (const char* text : {"", "fast", "1,2", "1,2,3,4", "-1", "1,,3"})
+    EXPECT_THROW(parse_pace(text, buckets), ConfigError) << text;
+}
+
+}  // namespace
+}  // namespace shoal
