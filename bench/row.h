@@ -1,6 +1,7 @@
 // A row as every benchmark prints it.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 
@@ -15,6 +16,10 @@ struct BenchRow {
   bool verified = false;  // the result of the run was checked
   std::string note{};
   std::map<std::string, double> peers{};  // the same, measured in between by others
+  // Of collectives; 0: it is about something else.
+  std::string op{};
+  std::uint64_t bytes = 0;
+  std::uint64_t procs = 0;
 
   // How many times better than the best peer; 0 without peers.
   double ratio() const {

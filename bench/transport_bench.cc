@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "bench/command.h"
+#include "bench/two_hosts.h"
 
 namespace shoal {
 namespace {
@@ -146,19 +147,7 @@ std::optional<BenchRow> two_hosts(const TransportBenchOptions& o) {
     crossed = number_after(run_command(cat), "\"sent_bytes\": [", 0, cat);
     return rate / 1e6;
   };
-  const auto theirs = [&] {
-    const std::string command = fmt::format(
-        "{} 1gbit -- sh -c 'if [ $RANK = 0 ]; then exec iperf3 -s -1 -B $MASTER_ADDR; else sleep "
-        "0.5;"
-        " exec iperf3 -c $MASTER_ADDR -t 4 -f m; fi'",
-        o.two_hosts);
-    // "... 953 Mbits/sec    receiver": the rate as whole megabits.
-    return number_after(
-               run_command(command +
-                           " | sed -n 's|^.* \\([0-9.]*\\) Mbits/sec *receiver.*$|rate \\1|p'"),
-               "rate ", 0, command) /
-           8;
-  };
+  const auto theirs = [&] { return iperf3_rate(o.two_hosts) / 1e6; };
   try {
     interleave(row, o.rounds, ours, "iperf3", theirs);
   } catch (const ConfigError&) {

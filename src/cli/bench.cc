@@ -8,6 +8,8 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "bench/collective_bench.h"
+#include "bench/collective_rank.h"
 #include "bench/optim_bench.h"
 #include "bench/sim_bench.h"
 #include "bench/train_bench.h"
@@ -34,6 +36,14 @@ struct TrainOptions {
   bool no_tune = false;
 };
 
+struct CollectiveOptions {
+  std::string peer = "gloo,mpi";
+  std::string bytes = "4096,4194304,67108864";
+  std::uint64_t procs = 2;
+  std::string transport = "shm";
+  std::string exchange = "auto";
+};
+
 struct RankOptions {
   std::string operation = "latency";
   std::string transport = "ucx";
@@ -43,7 +53,7 @@ struct RankOptions {
 
 void write_json(const std::string& path, const std::vector<BenchRow>& rows) {
   nlohmann::json all = nlohmann::json::array();
-  for (const BenchRow& row : rows)
+  for (const BenchRow& row : rows) {
     all.push_back({{"case", row.name},
                    {"ours", row.ours},
                    {"unit", row.unit},
@@ -52,6 +62,11 @@ void write_json(const std::string& path, const std::vector<BenchRow>& rows) {
                    {"ratio", row.ratio()},
                    {"verified", row.verified},
                    {"note", row.note}});
+    if (row.op.empty()) continue;
+    all.back()["op"] = row.op;
+    all.back()["bytes"] = row.bytes;
+    all.back()["procs"] = row.procs;
+  }
   std::ofstream file(path);
   file << all.dump(2) << '\n';
   if (!file.flush())
@@ -138,6 +153,41 @@ std::vector<std::string> words_in(const std::string& list) {
   return words;
 }
 
+std::vector<std::uint64_t> sizes_in(const std::string& list) {
+  std::vector<std::uint64_t> sizes;
+  for (const std::string& word : words_in(list)) {
+    const std::uint64_t n = std::strtoull(word.c_str(), nullptr, 10);
+    if (std::to_string(n) != word || n % sizeof(float) != 0 || n > std::uint64_t{16} << 30U)
+      throw ConfigError(fmt::format("--bytes {}: needed is a list of multiples of 4", list));
+    sizes.push_back(n);
+  }
+  return sizes;
+}
+
+ExitCode run_collective(const Options& o, const CollectiveOptions& c) {
+  require_length(o);
+  if (c.procs < 2 || c.procs > 1024)
+    throw ConfigError(fmt::format("--procs {} is not in 2..1024", c.procs));
+  CollectiveBenchOptions collective;
+  collective.shoal = std::filesystem::read_symlink("/proc/self/exe");
+  collective.peers = words_in(c.peer);
+  collective.bytes = sizes_in(c.bytes);
+  collective.procs = c.procs;
+  collective.two_hosts = o.two_hosts;
+  collective.rounds = static_cast<int>(o.repeats);
+  return show(o, bench_collective(collective));
+}
+
+ExitCode run_collective_one(const CollectiveOptions& c) {
+  CollectiveRankOptions rank;
+  rank.bytes = sizes_in(c.bytes);
+  rank.transport = c.transport;
+  rank.exchange = c.exchange;
+  rank.procs = c.procs;
+  run_collective_rank(rank);
+  return ExitCode::kOk;
+}
+
 ExitCode run_training(const Options& o, const TrainOptions& t) {
   require_length(o);
   if (t.workers < 1 || t.workers > 1024)
@@ -199,6 +249,27 @@ Command bench_command() {
                             {"--json", "also write the rows to this file", &p->json},
                             {"--markdown", "print the table as Markdown", &p->markdown}},
                 .run = [p] { return run_optim(*p); }};
+  auto c = std::make_shared<CollectiveOptions>();
+  Command collective{
+      .name = "collective",
+      .summary = "all-reduce between processes, beside gloo and Open MPI",
+      .options = {{"--peer", "beside what: some of gloo, mpi; or none", &c->peer},
+                  {"--procs", "how many processes", &c->procs},
+                  {"--bytes", "sizes, with commas between", &c->bytes},
+                  {"--two-hosts", "path of tools/two-hosts, for the part over a slow link (root)",
+                   &p->two_hosts},
+                  {"--repeats", "rounds, ours and theirs in turn; medians count", &p->repeats},
+                  {"--json", "also write the rows to this file", &p->json},
+                  {"--markdown", "print the table as Markdown", &p->markdown}},
+      .run = [p, c] { return run_collective(*p, *c); }};
+  Command collective_rank{
+      .name = "collective-rank",
+      .summary = "one of the processes that bench collective measures",
+      .options = {{"--bytes", "sizes, with commas between", &c->bytes},
+                  {"--procs", "how many processes", &c->procs},
+                  {"--transport", "over what", &c->transport, false, {"ucx", "shm"}},
+                  {"--exchange", "by which algorithm", &c->exchange}},
+      .run = [c] { return run_collective_one(*c); }};
   auto t = std::make_shared<TrainOptions>();
   Command train{
       .name = "train",
@@ -225,7 +296,7 @@ Command bench_command() {
       .run = [r] { return run_rank(*r); }};
   return {.name = "bench",
           .summary = "measures, and verifies what it measured",
-          .subcommands = {sim, transport, optim, train, rank}};
+          .subcommands = {sim, transport, collective, optim, train, rank, collective_rank}};
 }
 
 }  // namespace shoal

@@ -41,6 +41,9 @@ struct Terms {
 
 double ring(const Terms& t) {
   const double part = t.m / t.P;
+  // Where several members share a host, what waits for the link between hosts hides the rest.
+  if (t.far && t.k > 1)
+    return 2 * (t.H - 1) * t.out.alpha + 2 * (t.P - 1) * part * t.out.beta + 2 * t.k * t.in.alpha;
   return (t.P - 1) * (t.given(part) + t.link.alpha + part * t.link.beta + part * t.gamma);
 }
 
@@ -89,13 +92,16 @@ double tree(const Terms& t) {
 
 double double_tree(const Terms& t) {
   const double h = rounds(static_cast<std::uint64_t>(t.P));
-  const double chunks = static_cast<double>(
+  const double C = static_cast<double>(
       double_tree_chunks(Elements(static_cast<std::uint64_t>(t.m) / sizeof(float))));
-  // Up the interface carries nothing inside a host; down everything is copied.
-  const double ways = t.far ? 2 : 1;
-  const double chunk = t.m / chunks;
-  return 2 * h * t.link.alpha + ways * (t.m + (2 * h - 1) * chunk) * t.link.beta +
-         (t.far ? chunk : t.m) * t.gamma;
+  // Where two members are each the root of one tree, each sends one half up and the other down.
+  const double share = t.P > 2 ? 1 : 0.5;
+  // Inside a host only the way down costs bytes, and what copies them is what adds.
+  const double both_ways = (t.far ? 2 : 1) * t.m * t.link.beta;
+  const double adding = t.m * t.gamma;
+  const double each = t.far ? std::max(share * both_ways, adding) : share * (both_ways + adding);
+  const double first = (2 * h - 1) * (both_ways + adding) / 2;
+  return 2 * h * t.link.alpha + (first + (C - 1) * each) / C + (C - 1) * 4 * t.link.overhead;
 }
 
 double hierarchical(const CostModel& costs, const Terms& t, Bytes size) {

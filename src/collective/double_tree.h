@@ -17,10 +17,11 @@
 //      1   3   5   7   9   11    13                   send the sum to each child
 //
 // Symbols: P members, N elements, C chunks of each half, h = ceil(log2 P) rounds from leaf to root.
-// Cost: a member sends and receives N elements on the way up and N on the way down, in chunks of
-// N/2C, two for each step of the pipeline (one from each child), and a chunk goes through h steps
-// each way: at most (2 + (4h - 2)/C) T + R + 2hL, where the R of all but the last chunks hides
-// behind the T; it tends to 2T. Alone (C = 1, no pipeline) it is a tree of half the data: 2h T.
+// Cost: a chunk of both halves, alone, takes (2h-1)(T + R/2)/C and 2hL: h levels up and as many
+// down, of which the root's two are one; two children's chunks come one after the other. The next
+// ones follow at the rate of the busiest member, which sends and receives 2N/C elements for each:
+// 2T/C, or R/C if that is more (T/C where P = 2, and each is the root of one tree). In all about
+// 2hL + ((2h-1)(T + R/2) + (C-1) max(2T, R))/C,  which tends to 2T.
 // The roots alone add the last sums, and all copy their results: the same bits everywhere.
 // Failure: PeerLost at the parents and children of whoever is lost; others see a view change.
 // `data` is then undefined on all members, and busy until the generation is retired.

@@ -26,8 +26,8 @@ enum class Exchange : std::uint8_t {
 inline constexpr std::size_t kExchanges = 8;
 // Those that can be run, which Auto cannot.
 inline constexpr std::array kAllReduces = {
-    Exchange::Ring,       Exchange::Butterfly, Exchange::HalvingDoubling, Exchange::Tree,
-    Exchange::DoubleTree, Exchange::Direct,    Exchange::Hierarchical};
+    Exchange::Direct, Exchange::Ring,       Exchange::Butterfly,   Exchange::HalvingDoubling,
+    Exchange::Tree,   Exchange::DoubleTree, Exchange::Hierarchical};
 
 std::string_view to_string(Exchange exchange);   // "halving-doubling"
 Exchange parse_exchange(std::string_view name);  // an unknown one is a ConfigError

@@ -4,7 +4,9 @@
 //   Q = the largest power of two up to P
 //   member r >= Q gives all it has to r-Q, which adds it;  0 .. Q-1 reduce;  r-Q sends r the sum
 //
-// Cost where P is no power of two, beside that of Q members: 2T + R and two latencies.
+// Cost where P is no power of two, beside that of Q members: at most 2T + R and two latencies, some
+// of which overlaps with the first round; where a message of that round comes first, its time
+// besides.
 #pragma once
 
 #include <cstdint>

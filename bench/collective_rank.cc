@@ -1,0 +1,170 @@
+#include "bench/collective_rank.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/error.h"
+#include "collective/cost.h"
+#include "collective/direct.h"
+#include "collective/dissemination.h"
+#include "collective/exchange.h"
+#include "collective/links.h"
+#include "collective/steps.h"
+#include "job/process.h"
+#include "runtime/task_group.h"
+
+namespace shoal {
+namespace {
+
+constexpr GroupId kGroup{7};
+constexpr std::uint64_t kBytesOfARun = std::uint64_t{512} << 20U;
+constexpr std::uint64_t kWarmUp = 5;  // rounds before the clock starts, one in so many
+constexpr std::uint64_t kPeriod = 1000;
+
+std::uint64_t rounds_of(std::uint64_t bytes) {
+  return std::clamp<std::uint64_t>(kBytesOfARun / std::max<std::uint64_t>(bytes, 1), 8, 5000);
+}
+
+// Whole numbers, so that sums are exact in any order.
+float coded(std::uint64_t r, std::uint64_t i) {
+  return static_cast<float>((r + 1) * (i % kPeriod + 1));
+}
+
+void verify(std::span<const float> part, std::uint64_t at, std::uint64_t P) {
+  for (std::uint64_t i = 0; i < part.size(); ++i) {
+    const float expected = static_cast<float>(P * (P + 1) / 2 * ((at + i) % kPeriod + 1));
+    if (part[i] != expected)
+      throw Error(fmt::format("the sum at {} is {} and not {}", at + i, part[i], expected));
+  }
+}
+
+// What an all-reduce of one size works on, in memory that the peers read in place.
+class Case {
+ public:
+  Case(const Group& group, std::uint64_t bytes, Exchange exchange)
+      : group_(group),
+        exchange_(exchange),
+        data_(group.node.endpoint, Elements(bytes / sizeof(float)), Substance::Real),
+        sum_(group.node.endpoint, data_.size(), Substance::Real),
+        scratch_(group.node.endpoint, data_.size(), Substance::Real) {
+    const std::span<float> x = data_.all().data();
+    for (std::uint64_t i = 0; i < x.size(); ++i) x[i] = coded(group.rank.value(), i);
+  }
+
+  // The sum stays in parts with its owners, and all have read access to all of it.
+  Task<void> owned(std::uint64_t operation) {
+    if (exchange_ != Exchange::Direct) {
+      co_await copied(operation);
+      co_return;
+    }
+    co_await direct_reduce_scatter(group_, data_.all(), own_part(), operation);
+    co_await with_group([&](TaskGroup& tasks) -> Task<> {
+      const Tag tag = group_.tag(operation, 1);
+      for (std::uint64_t k = 1; k < group_.size(); ++k) {
+        const std::uint64_t from = (group_.rank.value() + k) % group_.size();
+        tasks.spawn(as_task(give(group_, group_.at(from), tag, own_part())));
+        tasks.spawn(look_at(from, tag));
+      }
+      co_return;
+    });
+  }
+  // All have all of it.
+  Task<void> copied(std::uint64_t operation) {
+    if (exchange_ == Exchange::Direct) {
+      co_await direct_reduce_scatter(group_, data_.all(), own_part(), operation);
+      co_await direct_all_gather(group_, sum_.all(), operation);
+      co_return;
+    }
+    co_await group_.node.env.work(Work::Copy, data_.size(),
+                                  [&] { copy(data_.bytes(), sum_.all().bytes()); });
+    co_await all_reduce(exchange_, group_, sum_.all(), scratch_.all(), operation);
+  }
+
+  void verify_all() const { verify(sum_.all().data(), 0, group_.size()); }
+  void look_closely(bool closely) { closely_ = closely; }
+  void forget() const { std::ranges::fill(sum_.all().data(), 0.0F); }
+
+ private:
+  Range own_part() const { return part_of(sum_.all(), group_.rank.value(), group_.size()); }
+
+  Task<void> look_at(std::uint64_t owner, Tag tag) {
+    const Match match{.from = group_.at(owner), .tag = tag};
+    const Reading reading = co_await group_.node.endpoint.read(match);
+    const Range place = part_of(data_.all(), owner, group_.size());
+    require_size(reading, place.bytes().size);
+    const std::span<const float> part = floats(reading.data());
+    if (closely_) verify(part, place.at.value(), group_.size());
+    if (!part.empty())
+      verify(part.subspan(part.size() - 1), (place.at + place.n).value() - 1, group_.size());
+  }
+
+  const Group& group_;
+  const Exchange exchange_;
+  mutable Arena data_;
+  mutable Arena sum_;
+  mutable Arena scratch_;
+  bool closely_ = true;
+};
+
+enum class Way : std::uint8_t { Owned, Copied };
+
+Task<void> measure_way(const Group& group, Case& memory, Way way, std::uint64_t bytes,
+                       std::uint64_t& operation) {
+  const std::uint64_t rounds = rounds_of(bytes);
+  const std::uint64_t warm = rounds / kWarmUp + 1;
+  Time begun{};
+  memory.forget();
+  for (std::uint64_t i = 0; i < warm + rounds; ++i) {
+    memory.look_closely(i == 0);
+    if (i == warm) {
+      co_await barrier(group, ++operation);
+      begun = group.node.env.now();
+    }
+    ++operation;
+    if (way == Way::Owned) {
+      co_await memory.owned(operation);
+    } else {
+      co_await memory.copied(operation);
+      if (i == 0) memory.verify_all();
+    }
+  }
+  const double took = seconds(group.node.env.now() - begun);
+  if (way == Way::Copied) memory.verify_all();
+  co_await barrier(group, ++operation);
+  if (group.rank != Rank(0)) co_return;
+  fmt::print("result {} {} {:.6g}\n", way == Way::Owned ? "owned" : "copied", bytes,
+             took / static_cast<double>(rounds) * 1e6);
+  std::fflush(stdout);
+}
+
+Task<void> measure(Node& node, const CollectiveRankOptions& o) {
+  while (node.membership.now().size() < o.procs)
+    co_await node.membership.after(node.membership.now().generation);
+  const Group group(node, kGroup, std::make_shared<const View>(node.membership.now()));
+  std::uint64_t operation = 0;
+  LinkRoom room(node.endpoint, Substance::Real);
+  const CostModel costs = co_await measure_links(group, room, ++operation);
+  for (const std::uint64_t bytes : o.bytes) {
+    Choice choice = choose(costs, shape_of(group), Bytes(bytes));
+    if (o.exchange != "auto") choice = {parse_exchange(o.exchange), 0, o.exchange + ", as asked"};
+    if (group.rank == Rank(0)) fmt::print(stderr, "{}\n", choice.why);
+    Case memory(group, bytes, choice.exchange);
+    co_await measure_way(group, memory, Way::Owned, bytes, operation);
+    co_await measure_way(group, memory, Way::Copied, bytes, operation);
+  }
+}
+
+}  // namespace
+
+void run_collective_rank(const CollectiveRankOptions& options) {
+  FromEnvironment env = process_from_environment(environment_of_this_process());
+  env.options.transports = {options.transport};
+  env.options.compute_thread = false;
+  env.options.log = false;
+  Process process(env.options);
+  process.run([&](Node& node) { return measure(node, options); });
+}
+
+}  // namespace shoal
