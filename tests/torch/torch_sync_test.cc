@@ -66,6 +66,7 @@ class TorchSync : public testing::Test {
   std::map<std::uint64_t, State> run(std::size_t P, const State* begin, std::uint64_t to,
                                      const Recipe& recipe) {
     std::map<std::uint64_t, State> saved;
+    hashes_.clear();
     SyncOptions options;
     options.steps = Step(to);
     options.batch = kBatch;
