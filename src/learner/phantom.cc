@@ -1,5 +1,7 @@
 #include "learner/phantom.h"
 
+#include <limits>
+
 namespace shoal {
 namespace {
 
@@ -28,7 +30,8 @@ Task<void> PhantomLearner::gradient(Env& env, Range, GradientTarget target, Port
     end -= layer.parameters;
     if (layer.parameters > Elements(0)) ready.push(Ready{number++, end, layer.parameters});
   }
-  score.samples += samples;
+  // Nobody knows its loss.
+  score += Score{.loss = std::numeric_limits<double>::quiet_NaN(), .samples = samples};
   ready.close();
 }
 

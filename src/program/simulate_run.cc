@@ -248,6 +248,10 @@ ExitCode SimulateRun::simulate() {
     const NodeError& e = outcome.errors.front();
     throw DataError(fmt::format("worker {}, life {}: {}", e.node, e.incarnation, e.what));
   }
+  if (!result.violation.empty()) {
+    fmt::print(stderr, "shoal: an invariant is broken: {}\n", result.violation);
+    return ExitCode::kCorrectness;
+  }
   if (!outcome.finished || result.ended == 0) {
     fmt::print(stderr, "shoal: at {:.3f} s of virtual time nobody goes on\n{}",
                seconds(outcome.end), outcome.waiting_for);

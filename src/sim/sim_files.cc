@@ -239,13 +239,7 @@ Bytes SimDisk::size_of(std::string_view path) const {
 
 Bytes SimDisk::used() const {
   Bytes sum;
-  std::vector<const Inode*> open = {root_.get()};
-  while (!open.empty()) {
-    const Inode& inode = *open.back();
-    open.pop_back();
-    if (inode.content != nullptr) sum += Bytes(inode.content->size());
-    for (const auto& [name, below] : inode.names) open.push_back(below.get());
-  }
+  each_file([&](const auto&, auto content) { sum += Bytes(content.size()); });
   return sum;
 }
 

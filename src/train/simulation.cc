@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "sim/checkers/checker.h"
+
 namespace shoal {
 namespace {
 
@@ -72,6 +74,9 @@ SimulationResult simulate(const TrainPlan& plan, Learner& learner, const Simulat
   Job job{plan, learner, simulation.journal, {}, {}};
   Recorder recorder(64);
   recorder.observe(job.traffic);
+  std::vector<std::unique_ptr<Checker>> checkers;
+  if (plan.audit) checkers = all_checkers();
+  for (const auto& checker : checkers) recorder.observe(*checker);
   WorldOptions options;
   options.seed = plan.seed;
   options.recorder = &recorder;
@@ -83,6 +88,9 @@ SimulationResult simulate(const TrainPlan& plan, Learner& learner, const Simulat
   SimulationResult result;
   result.outcome = world.run([&](Node& node) { return worker(node, job); });
   result.ended = job.results.size();
+  for (const auto& checker : checkers)
+    if (result.violation.empty() && !checker->violations().empty())
+      result.violation = checker->violations().front();
   world.disk().each_file([&](const std::string& path, std::span<const std::byte> content) {
     if (!is_of_all(path)) keep(path, content);
   });

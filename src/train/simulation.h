@@ -20,12 +20,14 @@ struct Simulation {
 struct SimulationResult {
   Outcome outcome;
   std::size_t ended = 0;  // workers that got to the end
+  std::string violation;  // of an invariant, the first; empty: all hold
   // Of the one that made the most steps in one life; its summary has means over all that ended.
   TrainResult train;
 };
 
-// `learner` serves all workers. What the run leaves behind is handed to `keep`: the files of worker
-// 0, those of the others in folders of their own, and the summary of all.
+// `learner` serves all workers. A plan with an audit is watched by every checker. What the run
+// leaves behind is handed to `keep`: the files of worker 0, those of the others in folders of their
+// own, and the summary of all.
 SimulationResult simulate(const TrainPlan& plan, Learner& learner, const Simulation& simulation,
                           const SimDisk::Visit& keep);
 

@@ -288,6 +288,19 @@ TEST(SimFiles, AFullDiskSaysWhatIsNeededAndWhatIsFree) {
   EXPECT_EQ(w.disk.used(), Bytes(10));
 }
 
+TEST(SimFiles, EveryFileIsVisitedInTheOrderOfItsPath) {
+  SimWorld w;
+  w.write("run/b", "two");
+  w.write("run/a/deep", "one");
+  w.write("z", "");
+  std::string seen;
+  w.disk.each_file([&](const std::string& path, std::span<const std::byte> content) {
+    seen += fmt::format("{} {}; ", path, content.size());
+  });
+  EXPECT_EQ(seen, "run/a/deep 3; run/b 3; z 0; ");
+  EXPECT_EQ(w.disk.used(), Bytes(6));
+}
+
 TEST(SimFiles, APhantomCostsItsTimeAndLeavesAnEmptyFile) {
   SimWorld w;
   ConstBuf phantom;

@@ -56,6 +56,7 @@ struct SimulationTest : testing::Test {
     });
     EXPECT_TRUE(s.result.outcome.finished) << s.result.outcome.waiting_for;
     EXPECT_TRUE(s.result.outcome.errors.empty()) << s.result.outcome.errors.front().what;
+    EXPECT_EQ(s.result.violation, "");
     return s;
   }
 };
@@ -104,6 +105,7 @@ TEST_F(SimulationTest, ThePhantomTakesAsLongAsTheLearnerItStandsFor) {
   const Simulated timed = run(*phantom);
   EXPECT_NEAR(timed.result.train.summary.wall_s, real, 1e-4 * real);
   EXPECT_EQ(timed.result.train.summary.params_sha256, "");
+  EXPECT_THAT(timed.files.at("summary.json"), HasSubstr("\"train_loss\": null"));
   EXPECT_FALSE(timed.files.contains("checkpoint/latest"));
 }
 
