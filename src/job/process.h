@@ -68,9 +68,9 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  // Until the program has returned, in this life or a later one; throws what it throws, NeverJoined,
-  // and ConfigError or LinkLost when the job will not have this process, or its coordinator is gone
-  // for good. Once.
+  // Until the program has returned, in this life or a later one; throws what it throws,
+  // NeverJoined, and ConfigError or LinkLost when the job will not have this process, or its
+  // coordinator is gone for good. Once.
   void run(NodeProgram program);
 
  private:

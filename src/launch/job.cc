@@ -42,8 +42,7 @@ Job::Job(LiveLoop& loop, Output& output, LaunchOptions options)
 
 void Job::take_signals() {
   signal(SIGPIPE, SIG_IGN);
-  for (const int s : kEnding)
-    loop_.watch_signal(s, [this, s] { interrupted(s); });
+  for (const int s : kEnding) loop_.watch_signal(s, [this, s] { interrupted(s); });
   for (const int s : kPassedOn) loop_.watch_signal(s, [this, s] { group_.signal(s); });
 }
 
@@ -89,7 +88,8 @@ void Job::exited(std::uint32_t rank, const Ended& ended) {
     say(fmt::format("{} failed first: {}{}{}", name_of(rank), describe(ended),
                     no_connection ? " (the connection failed, or the program)" : "",
                     next == Next::EndOthers && group_.running() > 0 ? "; ending the others" : ""));
-  } else if (verdict_.failed(ended, group_.ending()) && options_.policy.keep_going && !group_.ending()) {
+  } else if (verdict_.failed(ended, group_.ending()) && options_.policy.keep_going &&
+             !group_.ending()) {
     say(fmt::format("{} failed: {}", name_of(rank), describe(ended)));
   }
   if (next == Next::EndOthers) {

@@ -32,8 +32,8 @@ struct LaunchOptions {
   std::uint32_t minimum = 1;           // with fewer processes the job waits
   // How it is watched.
   JobPolicy policy;
-  std::optional<bool> tag;  // "[rank] " before each line; by default when there are several
-  bool raw = false;         // bytes are passed on as they come: one of the processes prints
+  std::optional<bool> tag;   // "[rank] " before each line; by default when there are several
+  bool raw = false;          // bytes are passed on as they come: one of the processes prints
   bool kill_others = false;  // when one fails by itself they are not asked to end
   // Said at the first SIGINT or SIGTERM; a second one kills all. Empty: nothing is said, and only
   // SIGINT counts.
@@ -64,7 +64,8 @@ JobPlan plan_job(LaunchOptions& options);  // replaces the program's name by its
 ProcessPlan plan_process(const LaunchOptions& options, const JobPlan& plan, std::uint32_t rank,
                          std::uint32_t life);
 
-// Blocks the signals that a Job takes over. For whoever starts threads before: those would get them.
+// Blocks the signals that a Job takes over. For whoever starts threads before: those would get
+// them.
 void hold_signals();
 void release_signals();  // when it is over
 

@@ -25,8 +25,8 @@ std::optional<std::uint32_t> whole_number(std::string_view text) {
 RankCount parse_rank_count(const std::string& flag, const std::string& text) {
   const std::size_t colon = text.find(':');
   const std::string_view all = text;
-  const auto least =
-      colon == std::string::npos ? std::optional<std::uint32_t>(1) : whole_number(all.substr(0, colon));
+  const auto least = colon == std::string::npos ? std::optional<std::uint32_t>(1)
+                                                : whole_number(all.substr(0, colon));
   const auto most = whole_number(colon == std::string::npos ? all : all.substr(colon + 1));
   if (!least || !most)
     throw ConfigError(fmt::format(

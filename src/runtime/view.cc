@@ -102,13 +102,12 @@ ViewDecision decide_view(Time now, const CoordinatorState& state,
                         options.expected),
             true};
   // A view of fewer was formed because others had finished, and nobody will come in their place.
-  const bool bound =
-      state.view.generation == Generation(0) || state.view.size() >= options.minimum;
+  const bool bound = state.view.generation == Generation(0) || state.view.size() >= options.minimum;
   if (bound && !ending && newest.size() + finished < options.minimum)
-    return {std::nullopt,
-            fmt::format("waiting: {} of at least {} workers are here", newest.size(),
-                        options.minimum),
-            true};
+    return {
+        std::nullopt,
+        fmt::format("waiting: {} of at least {} workers are here", newest.size(), options.minimum),
+        true};
   if (reason.ends_with("; ")) reason.resize(reason.size() - 2);
   return {View{state.view.generation.next(), std::move(newest), ending}, std::move(reason)};
 }

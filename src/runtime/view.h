@@ -83,7 +83,8 @@ struct ViewDecision {
 
 // The coordinator's one decision, pure: who is in, as of now. Members lost or gone are dropped,
 // candidates heard of are let in; a new incarnation replaces the old one of the same node. A view
-// without members (none yet, or all have left) forms anew. Once a view is ending all later ones are.
+// without members (none yet, or all have left) forms anew. Once a view is ending all later ones
+// are.
 ViewDecision decide_view(Time now, const CoordinatorState& state,
                          const CoordinatorOptions& options);
 

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -71,6 +72,15 @@ Task<void> RunFolder::flush() {
 Task<void> RunFolder::write_trace(const Trace& trace) {
   std::string json = trace.to_json();
   co_await write_whole(files_, path("trace.json"), std::move(json));
+}
+
+Task<std::string> RunFolder::read_summary() {
+  const std::vector<std::string> names = co_await files_.list(options_.folder);
+  std::string text;
+  if (std::ranges::find(names, "summary.json") == names.end()) co_return text;
+  const std::vector<std::byte> bytes = co_await files_.read(path("summary.json"));
+  text.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  co_return text;
 }
 
 Task<void> RunFolder::write_summary(const Summary& summary) {

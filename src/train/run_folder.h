@@ -49,6 +49,7 @@ class RunFolder {
   Task<void> flush();
   Task<void> write_trace(const Trace& trace);
   Task<void> write_summary(const Summary& summary);
+  Task<std::string> read_summary();  // empty: there is none
 
   std::string path(std::string_view name) const;
 

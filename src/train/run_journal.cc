@@ -27,6 +27,7 @@ void RunJournal::view_begun(const View& view) {
   for (const Member& m : view.members) totals_.lost_nodes += m.incarnation.value() - 1;
   const bool speaks = spokesman(view) == node_.id;
   if (totals_.speaks && !speaks) show(progress_.end());
+  totals_.late = speaks && (totals_.late || !totals_.speaks);
   totals_.speaks = speaks;
   folder_.write_events(speaks);
 }
@@ -58,6 +59,7 @@ Task<void> RunJournal::step_done(StepReport report) {
   totals_.wait += report.wait;
   totals_.update += report.update;
   ++totals_.steps;
+  totals_.late = false;
   totals_.end = now;
   epoch_score_ += report.own;
   epoch_samples_ += report.samples;

@@ -39,6 +39,7 @@ struct RunTotals {
   bool left = false;  // before the last step
   std::uint64_t lost_nodes = 0;
   bool speaks = true;  // for all workers: shows progress and writes what is written once
+  bool late = false;   // only since the last step, so that another may have done so before it left
 };
 
 // Who speaks for the members of a view: whoever was lost least often, so that it knows most of the
@@ -74,8 +75,8 @@ class RunJournal final : public Journal {
   RunTotals totals_;
   Generation view_;
   bool ending_ = false;  // the view is
-  Score epoch_score_;   // since the last evaluation
-  Time epoch_begin_{};  // when it ended
+  Score epoch_score_;    // since the last evaluation
+  Time epoch_begin_{};   // when it ended
   std::uint64_t epoch_samples_ = 0;
   bool started_ = false;
 };

@@ -137,6 +137,11 @@ Task<void> train_worker(Node& node, Learner& learner, const TrainPlan& plan,
     const Range state = replica.w();
     co_await node.env.work(Work::Io, state.n, [&] { plan.take_state(state.data()); });
   }
+  if (result.totals.late) {
+    const std::string told = co_await folder.read_summary();
+    const std::string sha = told.empty() ? "" : parse_summary(told, "summary.json").params_sha256;
+    result.totals.speaks = sha != result.summary.params_sha256;
+  }
   if (!result.totals.speaks) co_return;
   co_await folder.write_trace(journal.trace());
   co_await folder.write_summary(result.summary);

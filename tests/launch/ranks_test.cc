@@ -27,8 +27,8 @@ TEST(RankCount, RefusesWhatIsNone) {
     }
     return "it was taken";
   };
-  for (const char* text : {"", "0", "-1", "x", "4x", "1.5", "0:3", "2:", ":2", "1:2:3", "100001",
-                           "99999999999"})
+  for (const char* text :
+       {"", "0", "-1", "x", "4x", "1.5", "0:3", "2:", ":2", "1:2:3", "100001", "99999999999"})
     EXPECT_THAT(refusal(text), HasSubstr("take a whole number from 1 to 100000, or MIN:MAX"))
         << text;
   EXPECT_THAT(refusal("8:2"), HasSubstr("--workers 8:2: at least 8 and at most 2 cannot be"));
