@@ -24,7 +24,7 @@ constexpr std::uint64_t kWarmUp = 5;  // rounds before the clock starts, one in 
 constexpr std::uint64_t kPeriod = 1000;
 
 std::uint64_t rounds_of(std::uint64_t bytes) {
-  return std::clamp<std::uint64_t>(kBytesOfARun / std::max<std::uint64_t>(bytes, 1), 8, 5000);
+  return std::clamp<std::uint64_t>(kBytesOfARun / std::max<std::uint64_t>(bytes, 1), 8, 10000);
 }
 
 // Whole numbers, so that sums are exact in any order.

@@ -20,7 +20,7 @@ def measure(dist, torch, rank, size, count):
     if not torch.equal(data, coded * (size * (size + 1) // 2)):
         sys.exit(f"the sum of {count} bytes is wrong")
     data.zero_()  # Summed in place again and again, anything else would overflow.
-    rounds = min(max(BYTES_OF_A_RUN // max(count, 1), 8), 5000)
+    rounds = min(max(BYTES_OF_A_RUN // max(count, 1), 8), 10000)
     for _ in range(rounds // WARM_UP + 1):
         dist.all_reduce(data)
     dist.barrier()

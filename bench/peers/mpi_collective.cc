@@ -35,7 +35,7 @@ void measure(std::uint64_t bytes, int rank, int size) {
   for (std::uint64_t i = 0; i < data.size(); ++i)
     data[i] = static_cast<float>(static_cast<std::uint64_t>(rank + 1) * (i % kPeriod + 1));
   const std::uint64_t rounds =
-      std::clamp<std::uint64_t>(kBytesOfARun / std::max<std::uint64_t>(bytes, 1), 8, 5000);
+      std::clamp<std::uint64_t>(kBytesOfARun / std::max<std::uint64_t>(bytes, 1), 8, 10000);
   const std::uint64_t warm = rounds / kWarmUp + 1;
   double begun = 0;
   for (std::uint64_t i = 0; i < warm + rounds; ++i) {

@@ -27,7 +27,7 @@ Task<void> double_up(const Group& group, Range data, Range scratch, std::uint64_
 
 Task<void> butterfly_all_reduce(const Group& group, Range data, Range scratch,
                                 std::uint64_t operation) {
-  co_await folded(group, double_up, data, scratch, operation);
+  return folded(group, double_up, data, scratch, operation);
 }
 
 }  // namespace shoal

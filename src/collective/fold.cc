@@ -17,17 +17,11 @@ Group first_members(const Group& group, std::uint64_t count) {
   return group.among(ranks);
 }
 
-}  // namespace
-
-Task<void> folded(const Group& group, PowerOfTwoReduce reduce, Range data, Range scratch,
-                  std::uint64_t operation) {
+Task<void> with_others(const Group& group, PowerOfTwoReduce reduce, Range data, Range scratch,
+                       std::uint64_t operation) {
   const std::uint64_t P = group.size();
   const std::uint64_t r = group.rank.value();
   const std::uint64_t Q = std::bit_floor(P);
-  if (P == Q) {
-    co_await reduce(group, data, scratch, operation);
-    co_return;
-  }
   const Tag in = group.tag(operation, kIn);
   const Tag out = group.tag(operation, kOut);
   if (r >= Q) {
@@ -39,6 +33,14 @@ Task<void> folded(const Group& group, PowerOfTwoReduce reduce, Range data, Range
   const Group core = first_members(group, Q);
   co_await reduce(core, data, scratch, operation);
   if (r + Q < P) co_await group.node.endpoint.send(group.at(r + Q), out, data.bytes());
+}
+
+}  // namespace
+
+Task<void> folded(const Group& group, PowerOfTwoReduce reduce, Range data, Range scratch,
+                  std::uint64_t operation) {
+  if (std::has_single_bit(group.size())) return reduce(group, data, scratch, operation);
+  return with_others(group, reduce, data, scratch, operation);
 }
 
 }  // namespace shoal

@@ -63,7 +63,7 @@ Task<void> halve_and_double(const Group& group, Range data, Range scratch,
 
 Task<void> halving_doubling_all_reduce(const Group& group, Range data, Range scratch,
                                        std::uint64_t operation) {
-  co_await folded(group, halve_and_double, data, scratch, operation);
+  return folded(group, halve_and_double, data, scratch, operation);
 }
 
 }  // namespace shoal

@@ -28,6 +28,8 @@ namespace {
 constexpr int kResumptionsPerTurn = 512;
 // A busy loop looks at its descriptors every so many turns; a sleeping one at once.
 constexpr std::uint64_t kTurnsPerLook = 64;
+// A spinning loop looks for messages so often in a turn: a look costs less than the rest of it.
+constexpr int kLooksPerSpin = 4;
 // Looks for stalls in the time after which one is reported.
 constexpr int kLooksPerStall = 5;
 // A sleep was in vain when spinning would have been cheaper, and right when it lasted much longer.
@@ -117,6 +119,7 @@ void LiveLoop::turn() {
   if (!watched_.empty() && turns_ % kTurnsPerLook == 0) wait(0);
   run_injected();
   run_deferred();
+  turn_began_ = now();
   fire_timers();
   for (int i = 0; i < kResumptionsPerTurn && executor_.run_one();) ++i;
   if (stopping_) return;
@@ -159,8 +162,7 @@ void LiveLoop::cancel(Timer timer) {
 }
 
 void LiveLoop::fire_timers() {
-  if (timers_.empty()) return;
-  const Time time = now();
+  const Time time = turn_began_;
   // A timer that sets another at once must not keep the loop here.
   const std::uint64_t set_before = timer_sequence_;
   while (!timers_.empty()) {
@@ -198,7 +200,12 @@ bool LiveLoop::arm() {
       pollers_, [](const Polled& p) { return p.poller == nullptr || p.poller->arm(); });
 }
 
-bool LiveLoop::spin() { return !pollers_.empty() && now() < spin_until_; }
+bool LiveLoop::spin() {
+  if (pollers_.empty() || turn_began_ >= spin_until_) return false;
+  for (int i = 0; i < kLooksPerSpin; ++i)
+    if (poll()) break;
+  return true;
+}
 
 void LiveLoop::judge_sleep(Duration slept) {
   if (slept < kShortSleep) {
