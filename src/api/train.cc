@@ -142,7 +142,8 @@ TrainFlags flags_of(const Training& training) {
 // Those of `shoal train`, but for what the program has decided and for what must be known before
 // libtorch is loaded, which has happened.
 std::vector<Option> options_of(TrainFlags& flags, bool own_data) {
-  std::vector<std::string> without{"--model", "--blas", "--no-tune"};
+  std::vector<std::string> without{"--model", "--batch-norm", "--weight-norm", "--blas",
+                                   "--no-tune"};
   if (own_data) without.insert(without.end(), {"--data", "--augment", "--length"});
   std::vector<Option> options = train_options(flags);
   std::erase_if(options, [&](const Option& option) {

@@ -26,6 +26,7 @@ ExitCode run_simulate(const TrainFlags& flags, const SimulateFlags& how,
   task.model = run.flags.model;
   task.train = run.dataset.train;
   task.test = run.dataset.test;
+  task.normalization = normalization_of(run.flags);
   task.options = run.learner_options();
   run.learner = torch.make_learner(task);
   return run.simulate();

@@ -59,6 +59,7 @@ ExitCode run_train(const TrainFlags& flags, std::vector<ConfigEntry> config) {
   task.model = run.flags.model;
   task.train = run.dataset.train;
   task.test = run.dataset.test;
+  task.normalization = normalization_of(run.flags);
   task.options = run.learner_options();
   run.note_memory();
   run.learner = torch.make_learner(task);

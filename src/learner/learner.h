@@ -18,6 +18,7 @@
 
 #include "base/types.h"
 #include "learner/layout.h"
+#include "learner/normalization.h"
 #include "runtime/channel.h"
 #include "runtime/env.h"
 #include "runtime/range.h"
@@ -92,6 +93,7 @@ class GradientSink {
 struct GradientTarget {
   Range g;                       // of the parameters alone
   GradientSink* sink = nullptr;  // then g is left as it is
+  Meeting* meeting = nullptr;    // of this pass with those of the other workers
 };
 
 // Thread safety: used by one node at a time.

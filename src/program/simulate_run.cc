@@ -67,6 +67,11 @@ void check_how(const SimulateFlags& how, const TrainFlags& flags) {
   if (how.samples == 0) throw ConfigError("--samples 0: take 1 at least");
   if (!flags.resume.empty())
     throw ConfigError("--resume: a simulated run begins at its beginning; leave it away");
+  if (recipe_of(flags).batch_norm.over == BatchNorm::Over::Workers)
+    throw ConfigError(
+        fmt::format("--batch-norm sync: a simulated pass takes no time in its middle, and cannot "
+                    "wait for the others there; take --batch-norm group:{}",
+                    std::max<std::uint64_t>(2, flags.batch)));
 }
 
 void set_entry(std::vector<ConfigEntry>& config, const std::string& key, const std::string& value) {

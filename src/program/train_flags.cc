@@ -84,6 +84,26 @@ std::uint64_t epoch_of(const Recipe& recipe, std::uint64_t samples) {
       std::ceil(recipe.epoch_fraction * static_cast<double>(samples)));
 }
 
+// Of each pass, and as it grows.
+void check_batches(const TrainPlan& plan) {
+  const Recipe& recipe = plan.recipe;
+  const std::uint64_t portions =
+      recipe.shards > 0 ? recipe.shards : plan.workers * recipe.accumulate;
+  const std::uint64_t own = plan.global_batch / portions;
+  if (recipe.batch_norm.over == BatchNorm::Over::Group && recipe.batch_norm.group > own)
+    throw ConfigError(
+        fmt::format("--batch-norm {}: a pass has only {} samples; take larger batches, or {}",
+                    to_string(recipe.batch_norm), own,
+                    own < 2 ? std::string("local") : fmt::format("group:{}", own)));
+  if (plan.growth.epochs.empty()) return;
+  const std::uint64_t largest = batch_in(plan.growth, plan.global_batch, plan.growth.epochs.back());
+  if (largest > plan.samples)
+    throw ConfigError(
+        fmt::format("--batch-growth {}: from epoch {} on a batch would have {} samples; the data "
+                    "has only {}",
+                    describe(plan.growth), plan.growth.epochs.back(), largest, plan.samples));
+}
+
 double usual_eta(RuleKind kind) {
   switch (kind) {
     case RuleKind::Sgd: return 0.1;
@@ -137,6 +157,9 @@ std::vector<Option> train_options(TrainFlags& f) {
       {"--beta2", "of adam, adamw, lamb", &f.beta2},
       {"--epsilon", "of the adaptive optimizers", &f.epsilon},
       {"--clip-norm", "shorten longer gradients to this norm; 0: never", &f.clip_norm},
+      {"--batch-growth", "2@10,20: the batch is doubled at these epochs", &f.batch_growth},
+      {"--weight-norm", "learn length and direction of each output's weights apart",
+       &f.weight_norm},
       {"--augment", "crop and flip training images", &f.augment},
       {"--length", "of the windows of a text, in characters", &f.length},
       {"--test-fraction", "held out of data without a test set", &f.test_fraction},
@@ -209,6 +232,10 @@ double eta_of(const TrainFlags& f, const Rule& rule) {
   return eta;
 }
 
+Normalization normalization_of(const TrainFlags& f) {
+  return {recipe_of(f).batch_norm, f.weight_norm};
+}
+
 void check_flags(const TrainFlags& f) {
   constexpr std::uint64_t kBatchMax = 1 << 20;
   if (f.workers != "auto") parse_rank_count("--workers", f.workers);
@@ -224,6 +251,7 @@ void check_flags(const TrainFlags& f) {
   parse_partition(f.partition);  // one worker owns all samples in any of them
   eta_of(f, rule_of(f));
   parse_schedule(f.schedule);
+  parse_batch_growth(f.batch_growth);
   wish_of(f);
 }
 
@@ -277,12 +305,14 @@ TrainPlan plan_of(const TrainFlags& f, const Dataset& dataset, std::uint64_t wor
   plan.system = find_system(f.like).name;
   plan.recipe = recipe_of(f);
   require_compatible(find_system(f.like), plan.recipe, workers);
-  const std::uint64_t epoch = epoch_of(plan.recipe, plan.samples);
-  plan.steps = f.steps == 0 ? steps_of(f.epochs, epoch, global) : Step(f.steps);
+  plan.growth = parse_batch_growth(f.batch_growth);
+  check_batches(plan);
+  const Epochs epochs{epoch_of(plan.recipe, plan.samples), global, plan.growth};
+  plan.steps = f.steps == 0 ? epochs.steps_of(f.epochs) : Step(f.steps);
   plan.rule = rule_of(f);
   plan.eta = eta_of(f, plan.rule);
   plan.schedule = parse_schedule(f.schedule);
-  plan.save_every = f.save_every == 0 ? steps_of(1, epoch, global) : Step(f.save_every);
+  plan.save_every = f.save_every == 0 ? epochs.steps_in(0) : Step(f.save_every);
   plan.evaluate = dataset.test != nullptr;
   return plan;
 }

@@ -40,6 +40,8 @@ struct TrainFlags {
   std::string momentum, weight_decay;  // empty: the optimizer's own
   std::string beta1, beta2, epsilon;
   double clip_norm = 0;
+  std::string batch_growth;  // empty: none
+  bool weight_norm = false;
 
   bool augment = false;
   std::uint64_t length = 64;
@@ -71,6 +73,7 @@ Bytes bucket_bytes_of(const TrainFlags& flags);
 // The optimizer with its constants; "auto": the system's, else by the model. Throws ConfigError.
 Rule rule_of(const TrainFlags& flags);
 double eta_of(const TrainFlags& flags, const Rule& rule);
+Normalization normalization_of(const TrainFlags& flags);
 // Whatever can be found wrong before anything is opened. Throws ConfigError.
 void check_flags(const TrainFlags& flags);
 ComputeWish wish_of(const TrainFlags& flags);

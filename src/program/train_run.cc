@@ -100,8 +100,10 @@ void print_head(const TrainRun& run) {
   fmt::print("data      {}: {}; {} samples to train, {} to test\n", run.dataset.name,
              describe(run.dataset.train->shape()), run.dataset.train->size(),
              run.dataset.test == nullptr ? 0 : run.dataset.test->size());
-  fmt::print("training  {}, eta {} {}, batch {}, {} steps\n", describe(run.plan.rule), run.plan.eta,
-             describe(run.plan.schedule), run.plan.batch, run.plan.steps);
+  const std::string growth = describe(run.plan.growth);
+  fmt::print("training  {}, eta {} {}, batch {}{}, {} steps\n", describe(run.plan.rule),
+             run.plan.eta, describe(run.plan.schedule), run.plan.batch,
+             growth.empty() ? "" : fmt::format(" times {}", growth), run.plan.steps);
   if (run.company.part == Part::Launcher)
     fmt::print("workers   {} processes{}, {} samples a step in all\n", run.plan.workers,
                run.company.workers.least == 1

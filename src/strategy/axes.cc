@@ -113,6 +113,11 @@ std::array<Axis, kAxes> make_axes() {
        {},
        [](const Recipe& r) { return fmt::format("{}", r.shards); },
        [](Recipe& r, std::string_view v) { r.shards = count("--shards", v); }},
+      {"batch-norm",
+       "over which samples: local, a worker's; group:K, as many of them; sync, all workers'",
+       {"local", "group:32", "sync"},
+       [](const Recipe& r) { return to_string(r.batch_norm); },
+       [](Recipe& r, std::string_view v) { r.batch_norm = parse_batch_norm(v); }},
   }};
 }
 

@@ -16,7 +16,7 @@ namespace shoal {
 struct Axis {
   std::string_view name;  // "exchange": its flag is --exchange
   std::string_view help;
-  std::vector<std::string> choices;  // none: it is a number
+  std::vector<std::string> choices;  // none: it is a number, or has a form of its own
   std::string (*get)(const Recipe& recipe);
   // Throws ConfigError: no number, or no choice (then with the nearest one).
   void (*set)(Recipe& recipe, std::string_view value);
@@ -24,7 +24,7 @@ struct Axis {
   bool is_switch() const { return choices.size() == 2 && choices[0] == "yes"; }
 };
 
-inline constexpr std::size_t kAxes = 10;
+inline constexpr std::size_t kAxes = 11;
 std::span<const Axis> axes();
 
 // All of them with their values; first those that are the same in every recipe so far.

@@ -9,6 +9,9 @@
 namespace shoal {
 namespace {
 
+bool meets(const Recipe& r) { return r.batch_norm.over == BatchNorm::Over::Workers; }
+void meet_no_more(Recipe& r, std::uint64_t) { r.batch_norm = BatchNorm{}; }
+
 bool is_one_of(Exchange exchange, std::initializer_list<Exchange> some) {
   for (const Exchange e : some)
     if (e == exchange) return true;
@@ -120,6 +123,22 @@ constexpr Exclusion kExclusions[] = {
               !is_one_of(r.exchange, {Exchange::Auto, Exchange::Direct});
      },
      [](Recipe& r, std::uint64_t) { r.exchange = Exchange::Direct; }},
+    {"`--batch-norm sync` with `--turnout first`, `fastest` or `redundant`",
+     "whoever is left out is in the statistics of all others, who would wait for it",
+     "`--batch-norm local`",
+     [](const Recipe& r, std::uint64_t) { return meets(r) && r.turnout != Turnout::All; },
+     meet_no_more},
+    {"`--batch-norm sync` with `--accumulate` above 1",
+     "workers with fewer samples make fewer passes, and the others would wait for them",
+     "`--batch-norm local`",
+     [](const Recipe& r, std::uint64_t) { return meets(r) && r.accumulate > 1; }, meet_no_more},
+    {"`--batch-norm sync` with `--shards` (`--reproducible`)",
+     "a shard has statistics of its own, whoever computes it", "`--batch-norm local`",
+     [](const Recipe& r, std::uint64_t) { return meets(r) && r.shards > 0; }, meet_no_more},
+    {"`--batch-norm sync` with `--update apart`", "the workers train models of their own",
+     "`--batch-norm local`",
+     [](const Recipe& r, std::uint64_t) { return meets(r) && r.updater == Updater::Apart; },
+     meet_no_more},
 };
 
 std::string without_quotes(std::string_view text) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "collective/exchange.h"
+#include "learner/normalization.h"
 
 namespace shoal {
 
@@ -43,6 +44,7 @@ struct Recipe {
   // Above 0: the gradient is that of as many logical shards, summed in one fixed order, so that the
   // result does not depend on the number of workers.
   std::uint32_t shards = 0;
+  BatchNorm batch_norm{};
 };
 
 }  // namespace shoal

@@ -29,6 +29,7 @@
 
 #include "base/types.h"
 #include "learner/learner.h"
+#include "optim/batch_growth.h"
 #include "optim/rule.h"
 #include "optim/schedule.h"
 #include "runtime/node.h"
@@ -44,6 +45,7 @@ struct SyncOptions {
   Step steps{100};
   std::uint64_t batch = 32;   // B_global of `workers` workers; at least 1
   std::uint64_t workers = 1;  // that the batch is meant for
+  BatchGrowth growth{};       // of the batch
   Recipe recipe{};
   Rule rule{};
   double eta = 0.1;  // of the schedule, at its height

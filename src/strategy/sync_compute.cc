@@ -51,9 +51,10 @@ std::vector<std::uint64_t> split(std::uint64_t n, const std::vector<double>& wei
 
 // ---- Who computes what
 
-std::uint64_t SyncStep::batch_of(const View& view) const {
-  if (options_.recipe.keep == KeepBatch::Global) return options_.batch;
-  return std::max<std::uint64_t>(1, options_.batch * view.size() / options_.workers);
+std::uint64_t SyncStep::batch_of(const View& view, std::uint64_t epoch) const {
+  const std::uint64_t batch = batch_in(options_.growth, options_.batch, epoch);
+  if (options_.recipe.keep == KeepBatch::Global) return batch;
+  return std::max<std::uint64_t>(1, batch * view.size() / options_.workers);
 }
 
 // By measured speed, once that of all is known.
@@ -91,7 +92,8 @@ std::vector<std::vector<Rank>> SyncStep::workers_of_lots() const {
 }
 
 void SyncStep::deal(const View& view) {
-  const std::uint64_t n = std::min(batch_of(view), replica_.ledger.left());
+  const std::uint64_t epoch = replica_.ledger.epoch() + (replica_.ledger.epoch_ended() ? 1 : 0);
+  const std::uint64_t n = std::min(batch_of(view, epoch), replica_.ledger.left());
   const std::vector<std::vector<Rank>> workers = workers_of_lots();
   const std::vector<double> by_rank = weights();
   std::vector<double> by_lot;
@@ -138,7 +140,8 @@ Task<void> SyncStep::prefetch(const Group& group) {
   const Recipe& recipe = options_.recipe;
   const bool in_one_go =
       recipe.accumulate == 1 && recipe.shards == 0 && recipe.turnout == Turnout::All;
-  const std::vector<Share> next = replica_.ledger.peek(batch_of(*group.view), 1);
+  const std::uint64_t epoch = replica_.ledger.epoch();
+  const std::vector<Share> next = replica_.ledger.peek(batch_of(*group.view, epoch), 1);
   if (!in_one_go || next.empty() || replica_.step + Step(1) >= options_.steps) co_return;
   const std::vector<std::uint64_t> counts = split(next[0].n, weights());
   Share own = next[0];
@@ -155,23 +158,26 @@ Task<void> SyncStep::compute(Channel<Ready>& ready, Rank rank) {
   const Time begin = node_.env.now();
   const auto own = std::ranges::find_if(lots_, [&](const Lot& lot) { return lot.is_of(rank); });
   const std::uint64_t n = own == lots_.end() ? 0 : own->samples();
+  Meeting* const meeting = meeting_ ? &*meeting_ : nullptr;
   if (n == 0) {
     Portion nothing{replica_.ledger.epoch(), replica_.step, rank.value(), {}};
-    const GradientTarget target{replica_.g.all()};
+    const GradientTarget target{replica_.g.all(), nullptr, meeting};
     co_await learner_.gradient(node_.env, replica_.w(), target, std::move(nothing), ready,
                                report_.own);
+    if (meeting_) meeting_->close();
     co_return;
   }
   Adder adder(replica_.g.all());
   const std::size_t passes = std::min<std::size_t>(options_.recipe.accumulate, n);
   for (std::size_t pass = 0; pass < passes; ++pass) {
-    const GradientTarget target{replica_.g.all(), pass == 0 ? nullptr : &adder};
+    const GradientTarget target{replica_.g.all(), pass == 0 ? nullptr : &adder, meeting};
     Channel<Ready> unheard;
     Channel<Ready>& heard = pass + 1 == passes ? ready : unheard;
     Portion portion = portion_of(*own, pass, passes);
     co_await learner_.gradient(node_.env, replica_.w(), target, std::move(portion), heard,
                                report_.own);
   }
+  if (meeting_) meeting_->close();
   take_rest();
   report_.compute = node_.env.now() - begin;
 }

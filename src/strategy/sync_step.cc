@@ -22,6 +22,8 @@ constexpr std::uint64_t kNotes = std::uint64_t{1} << 44U;
 constexpr std::uint64_t kNorms = std::uint64_t{3} << 44U;
 constexpr std::uint64_t kRounds = 4;
 constexpr std::uint64_t kLinks = std::uint64_t{7} << 44U;
+constexpr std::uint64_t kMeetings = std::uint64_t{8} << 44U;
+constexpr std::uint64_t kMeetingsMax = 4096;  // in a step
 
 // Vectors (biases, norms) are left to eta as it is by the rules that adapt it by tensor.
 std::vector<Segment> segments_of(const Layout& layout) {
@@ -89,8 +91,12 @@ Task<void> SyncStep::run(const Group& group) {
   }
   const bool computed = options_.recipe.shards > 0 || options_.recipe.turnout != Turnout::All;
   Channel<Ready> ready;
+  meeting_.reset();
+  if (options_.recipe.batch_norm.over == BatchNorm::Over::Workers && group.size() > 1)
+    meeting_.emplace(group, statistics_, kMeetings + replica_.step.value() * kMeetingsMax);
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
     if (!computed) {
+      if (meeting_) tasks.spawn(meeting_->serve());
       tasks.spawn(compute(ready, group.rank));
       while (auto bucket = co_await ready.next()) {
         SHOAL_CHECK_LT(bucket->bucket, kBucketsMax);
@@ -197,10 +203,10 @@ Task<void> SyncStep::spread(const Group& group, const Ready& bucket) {
 // ---- The update
 
 UpdateStep SyncStep::update_step() const {
-  const std::uint64_t samples = replica_.ledger.samples_per_epoch();
-  const Step per_epoch((samples + options_.batch - 1) / options_.batch);
-  const double eta = shoal::eta(options_.schedule, options_.eta, replica_.step, per_epoch,
-                                options_.steps, options_.workers);
+  const Epochs epochs{replica_.ledger.samples_per_epoch(), options_.batch, options_.growth};
+  const double eta =
+      shoal::eta(options_.schedule, options_.eta, epochs.place_of(replica_.step),
+                 epochs.steps_in(0), epochs.place_of(options_.steps), options_.workers);
   return {eta, replica_.step.value() + 1, static_cast<double>(batch_)};
 }
 

@@ -30,6 +30,7 @@
 #include "optim/update.h"
 #include "runtime/channel.h"
 #include "strategy/journal.h"
+#include "strategy/pass_meeting.h"
 #include "strategy/replica.h"
 #include "strategy/sync.h"
 #include "strategy/turnout.h"
@@ -86,7 +87,7 @@ class SyncStep {
   };
 
   // sync_compute.cc: from the ledger to gradients.
-  std::uint64_t batch_of(const View& view) const;
+  std::uint64_t batch_of(const View& view, std::uint64_t epoch) const;
   std::vector<double> weights() const;
   std::vector<std::vector<Rank>> workers_of_lots() const;
   std::vector<SampleId> samples_of(const Lot& lot) const;
@@ -150,6 +151,8 @@ class SyncStep {
   StepReport report_;
   StepNote own_note_;  // of the last step
   Gathering notes_, sums_, rests_, counts_;
+  PassMeeting::Room statistics_;
+  std::optional<PassMeeting> meeting_;  // of the step, where the recipe has one
   // The rest of the model's state (running statistics) is changed in place by forward passes: as it
   // was before the step, and as each own lot left it.
   std::vector<float> rest_before_;

@@ -50,6 +50,7 @@ SyncOptions sync_options(const TrainPlan& plan) {
   o.rule = plan.rule;
   o.eta = plan.eta;
   o.schedule = plan.schedule;
+  o.growth = plan.growth;
   o.recipe = plan.recipe;
   o.save_every = plan.save_every;
   o.evaluate = plan.evaluate;
@@ -104,10 +105,6 @@ Summary summarize(const TrainPlan& plan, const RunTotals& totals, const Ledger& 
 }
 
 }  // namespace
-
-Step steps_of(std::uint64_t epochs, std::uint64_t samples, std::uint64_t global_batch) {
-  return Step(epochs * ((samples + global_batch - 1) / global_batch));
-}
 
 Task<void> train_worker(Node& node, Learner& learner, const TrainPlan& plan,
                         const RunJournalOptions& options, TrainResult& result) {

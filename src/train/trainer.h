@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "learner/learner.h"
+#include "optim/batch_growth.h"
 #include "optim/rule.h"
 #include "optim/schedule.h"
 #include "runtime/node.h"
@@ -31,11 +32,12 @@ struct TrainPlan {
   std::uint64_t workers = 1;       // when none is missing
   std::uint64_t batch = 64;        // per worker, then
   std::uint64_t global_batch = 0;  // of all; 0: as many as these make
-  Step steps;                // in all
-  std::uint64_t epochs = 0;  // 0: given by steps
+  Step steps;                      // in all
+  std::uint64_t epochs = 0;        // 0: given by steps
   Rule rule;
   double eta = 0.1;
   Schedule schedule;
+  BatchGrowth growth;  // of the batch
   Step save_every;
   bool evaluate = true;
   bool audit = false;  // of parameters and gradients, into the flight recorder
@@ -50,9 +52,6 @@ struct TrainPlan {
   Bytes memory_before;                      // the most that this process had, without the model;
   std::function<Bytes()> memory_peak = {};  // and so far. May be empty.
 };
-
-// The steps of so many epochs: the last batch of each may be smaller.
-Step steps_of(std::uint64_t epochs, std::uint64_t samples, std::uint64_t global_batch);
 
 struct TrainResult {
   Summary summary;

@@ -91,6 +91,62 @@ TEST(Like, WhatCannotBeIsRefusedWithReasonAndChoice) {
   EXPECT_THAT(refusal({"--overlap", "--no-overlap"}), HasSubstr("one of them"));
 }
 
+TEST(LargeBatches, FlagsAreReadAndBadValuesRefused) {
+  EXPECT_EQ(normalization_of(flags_of({})), Normalization{});
+  const Normalization norm =
+      normalization_of(flags_of({"--batch-norm", "group:32", "--weight-norm"}));
+  EXPECT_EQ(to_string(norm.batch_norm), "group:32");
+  EXPECT_TRUE(norm.weight_norm);
+  for (const char* bad :
+       {"group", "group:", "group:1", "group:0", "group:x", "group:-4", "Sync", ""})
+    if (*bad != 0)
+      EXPECT_THAT(refusal({"--batch-norm", bad}), HasSubstr(fmt::format("--batch-norm {}", bad)));
+  EXPECT_EQ(refusal({"--batch-growth", "2@10,20"}), "");
+  EXPECT_THAT(refusal({"--batch-growth", "2"}), HasSubstr("2@10,20"));
+  EXPECT_EQ(refusal({"--batch-norm", "sync", "--workers", "2"}), "");
+}
+
+class LargeBatchPlan : public testing::Test {
+ protected:
+  std::string refused(const std::vector<std::string>& words, std::uint64_t workers = 1) {
+    try {
+      plan = plan_of(flags_of(words), data(), workers);
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "";
+  }
+  static Dataset data() { return open_dataset("synthetic:blobs,n=1000", {}, {}); }
+  TrainPlan plan;
+};
+
+TEST_F(LargeBatchPlan, StepsOfAGrowingBatchAreThoseOfTheEpochs) {
+  EXPECT_EQ(refused({"--epochs", "4", "--batch", "100", "--batch-growth", "2@1,3"}), "");
+  const std::uint64_t n = plan.samples;
+  EXPECT_EQ(plan.steps, Step((n + 99) / 100 + 2 * ((n + 199) / 200) + (n + 399) / 400));
+  EXPECT_THAT(refused({"--batch", "500", "--batch-growth", "8@3"}),
+              AllOf(HasSubstr("from epoch 3 on"), HasSubstr("4000 samples")));
+}
+
+TEST_F(LargeBatchPlan, AGroupIsNoLargerThanThePassOfAWorker) {
+  EXPECT_EQ(refused({"--batch", "64", "--batch-norm", "group:64"}), "");
+  EXPECT_THAT(refused({"--batch", "64", "--batch-norm", "group:65"}), HasSubstr("or group:64"));
+  EXPECT_THAT(refused({"--global-batch", "64", "--batch-norm", "group:33"}, 2),
+              HasSubstr("or group:32"));
+  EXPECT_THAT(refused({"--batch", "64", "--accumulate", "4", "--batch-norm", "group:17"}),
+              HasSubstr("or group:16"));
+}
+
+TEST_F(LargeBatchPlan, StatisticsOfAllWorkersExcludeWhatDoesNotWaitForAll) {
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"--turnout", "redundant", "--no-overlap"}, {"--accumulate", "2"}, {"--reproducible"}}) {
+    std::vector<std::string> all = words;
+    all.insert(all.end(), {"--batch-norm", "sync"});
+    EXPECT_THAT(refused(all, 2),
+                AllOf(HasSubstr("--batch-norm sync with"), HasSubstr("take --batch-norm local")));
+  }
+}
+
 TEST(Costs, OfElementsAreReadByName) {
   const ElementCosts costs = parse_element_costs("update=1.5,reduce=0.25");
   EXPECT_EQ(costs.update, 1.5);
@@ -117,6 +173,11 @@ std::string simulate_refusal(const std::function<void(TrainFlags&, SimulateFlags
 
 TEST(SimulateFlags, WhatCannotBeSimulatedIsRefused) {
   EXPECT_EQ(simulate_refusal([](TrainFlags& f, SimulateFlags&) { f.workers = "500"; }), "");
+  EXPECT_THAT(simulate_refusal([](TrainFlags& f, SimulateFlags&) {
+                f.workers = "2";
+                f.axes.back().value = "sync";
+              }),
+              AllOf(HasSubstr("--batch-norm sync"), HasSubstr("take --batch-norm group:64")));
   EXPECT_THAT(simulate_refusal([](TrainFlags& f, SimulateFlags&) { f.resume = "run"; }),
               HasSubstr("--resume"));
   EXPECT_THAT(simulate_refusal([](TrainFlags&, SimulateFlags& h) { h.parameters = 9; }),

@@ -17,7 +17,7 @@ bool equal(const Recipe& a, const Recipe& b) {
   return a.updater == b.updater && a.exchange == b.exchange && a.overlap == b.overlap &&
          a.turnout == b.turnout && a.backups == b.backups && a.epoch_fraction == b.epoch_fraction &&
          a.accumulate == b.accumulate && a.balance == b.balance && a.keep == b.keep &&
-         a.shards == b.shards;
+         a.shards == b.shards && a.batch_norm == b.batch_norm;
 }
 
 bool passes(const Recipe& recipe, std::uint64_t workers) {
@@ -36,7 +36,7 @@ void each_combination(const std::function<void(const Recipe&, std::uint64_t work
             for (const double fraction : {0.0, 0.75, 1.0, 1.5})
               for (const std::uint32_t accumulate : {0U, 1U, 4U})
                 for (const std::uint32_t shards : {0U, 1U, 8U})
-                  for (int switches = 0; switches < 8; ++switches) {
+                  for (int switches = 0; switches < 16; ++switches) {
                     r.updater = static_cast<Updater>(updater);
                     r.exchange = static_cast<Exchange>(exchange);
                     r.turnout = static_cast<Turnout>(turnout);
@@ -47,6 +47,7 @@ void each_combination(const std::function<void(const Recipe&, std::uint64_t work
                     r.overlap = (switches & 1) != 0;
                     r.balance = (switches & 2) != 0 ? Balance::Auto : Balance::Even;
                     r.keep = (switches & 4) != 0 ? KeepBatch::Worker : KeepBatch::Global;
+                    r.batch_norm = parse_batch_norm((switches & 8) != 0 ? "sync" : "local");
                     visit(r, workers);
                   }
 }

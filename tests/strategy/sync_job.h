@@ -36,7 +36,9 @@ struct SyncJob {
     Ledger ledger(seed, samples);
     std::vector<float> w(problem.dimensions.value(), 0.0F);
     for (Step t{0}; t < sync.steps; ++t) {
-      const Share share = ledger.deal(NodeId(0), Incarnation(1), sync.batch);
+      const std::uint64_t epoch = ledger.epoch() + (ledger.epoch_ended() ? 1 : 0);
+      const std::uint64_t batch = batch_in(sync.growth, sync.batch, epoch);
+      const Share share = ledger.deal(NodeId(0), Incarnation(1), batch);
       std::vector<float> g(w.size(), 0.0F);
       learner.add_gradients(w, ledger.samples(share), 0, g);
       const double eta = -static_cast<double>(static_cast<float>(sync.eta));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "sim/words.h"
 #include "sim/world.h"
 #include "strategy/sync_job.h"
 #include "strategy/sync_step.h"
@@ -100,6 +101,31 @@ TEST_F(SyncRecipe, EveryUpdaterAndExchangeEqualsOneWorkerOnTheGlobalBatch) {
         ASSERT_EQ(job.results.size(), P);
         expect_sequential();
       }
+}
+
+// Smith et al. 2017.
+TEST_F(SyncRecipe, AGrowingBatchTakesEverySampleOfAnEpochOnceInFewerSteps) {
+  job.sync.growth = parse_batch_growth("2@1,2");
+  const Epochs epochs{job.samples, job.sync.batch, job.sync.growth};
+  job.sync.steps = epochs.steps_of(4);
+  EXPECT_EQ(job.sync.steps, Step(10 + 5 + 3 + 3));
+  for (const std::size_t P : {1U, 3U}) {
+    run(cluster(P));
+    for (const auto& [node, samples] : job.applied) EXPECT_EQ(samples, 4 * job.samples);
+    EXPECT_TRUE(job.last_ledger->epoch_ended());
+    EXPECT_EQ(job.last_ledger->epoch(), 3U);
+    expect_sequential();
+  }
+}
+
+TEST_F(SyncRecipe, AGrowingBatchGoesThroughLossesToo) {
+  job.sync.growth = parse_batch_growth("3@1");
+  job.sync.steps = Epochs{job.samples, job.sync.batch, job.sync.growth}.steps_of(3);
+  FaultPlan faults = parse_faults("crash:1@20ms+20ms", 3);
+  World world(cluster(3), {.seed = Seed(4), .faults = faults});
+  run(world);
+  for (const auto& [node, samples] : job.applied) EXPECT_EQ(samples, 3 * job.samples);
+  expect_sequential();
 }
 
 // bigdl, caffeonspark: LARS, LAMB and clipping take their norms across the shards.

@@ -12,7 +12,13 @@
 #include "learner/learner.h"
 #include "learner/torch/models.h"
 
+namespace torch::nn {
+class Module;
+}
+
 namespace shoal {
+
+class NormContext;
 
 struct NamedTensor {
   std::string name;
@@ -39,6 +45,9 @@ class TorchModel {
   // The mean over the batch. What the kind of target asks for, unless the network knows better.
   virtual at::Tensor loss(const at::Tensor& output, const BatchTensors& batch);
 
+  // Of layers that meet those of other workers; null where there are none.
+  virtual NormContext* norms() { return nullptr; }
+
   TargetKind target = TargetKind::Classes;
 };
 
@@ -47,14 +56,18 @@ class ModuleModel : public TorchModel {
  public:
   using Forward = std::function<at::Tensor(const BatchTensors&)>;
   using Loss = std::function<at::Tensor(const at::Tensor& output, const BatchTensors&)>;
-  // `loss` may be empty. The module is held as void, so that this header needs no torch/nn.h.
   struct Parts {
+    std::shared_ptr<torch::nn::Module> module;
     std::vector<NamedTensor> parameters, buffers;
     std::function<void(bool)> train;
     Forward forward;
-    Loss loss;
+    Loss loss;                           // may be empty
+    std::shared_ptr<NormContext> norms;  // may be null
   };
   explicit ModuleModel(Parts parts) : parts_(std::move(parts)) {}
+  // To be made anew of them; this one is no more of use.
+  Parts take_parts() { return std::move(parts_); }
+  NormContext* norms() override { return parts_.norms.get(); }
 
   std::vector<NamedTensor> parameters() override { return parts_.parameters; }
   std::vector<NamedTensor> buffers() override { return parts_.buffers; }

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "learner/torch/normalize.h"
 
 namespace shoal {
 namespace {
@@ -39,9 +40,7 @@ std::vector<std::int64_t> numbers_in(const std::string& spec, std::string_view t
   return numbers;
 }
 
-}  // namespace
-
-ModelFactory model_factory(const std::string& spec, const SampleShape& shape) {
+ModelFactory plain_factory(const std::string& spec, const SampleShape& shape) {
   if (spec.ends_with(".pt") || spec.ends_with(".pth") || spec.find('/') != std::string::npos)
     return script_model(spec);
   const std::size_t colon = spec.find(':');
@@ -58,6 +57,13 @@ ModelFactory model_factory(const std::string& spec, const SampleShape& shape) {
   }
   throw ConfigError(fmt::format("--model {}: unknown. {} A TorchScript file ends in .pt.", spec,
                                 suggest(arguments.name, names)));
+}
+
+}  // namespace
+
+ModelFactory model_factory(const std::string& spec, const SampleShape& shape,
+                           Normalization normalization) {
+  return normalized(plain_factory(spec, shape), spec, normalization);
 }
 
 void require_images(const ModelArguments& arguments) {

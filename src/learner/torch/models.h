@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "learner/batch.h"
+#include "learner/normalization.h"
 
 namespace shoal {
 
@@ -16,8 +17,10 @@ class TorchModel;
 using ModelFactory = std::function<std::unique_ptr<TorchModel>()>;
 
 // "lenet", "mlp:784-2048-2048-10", "resnet:20", "path/to/model.pt". Throws ConfigError: an unknown
-// name (with the nearest known one), sizes that cannot be, samples that this model cannot take.
-ModelFactory model_factory(const std::string& spec, const SampleShape& shape);
+// name (with the nearest known one), sizes that cannot be, samples that this model cannot take. The
+// factory does so where a layer to normalize is missing.
+ModelFactory model_factory(const std::string& spec, const SampleShape& shape,
+                           Normalization normalization = {});
 
 // By family. The arguments are what follows the colon, split at '-' or ','.
 struct ModelArguments {

@@ -10,6 +10,7 @@ namespace shoal {
 
 ModuleModel::Parts parts_of(torch::nn::Module& module) {
   ModuleModel::Parts parts;
+  parts.module = module.shared_from_this();
   for (const auto& item : module.named_parameters())
     parts.parameters.push_back({item.key(), item.value()});
   for (const auto& item : module.named_buffers())

@@ -4,11 +4,11 @@
 // its one-column form. vgg: Simonyan & Zisserman 2015, configurations A (11) and D (16) with batch
 // normalization. resnet: He et al. 2016, arXiv:1512.03385: 20, 32 and 56 as in its section 4.2 for
 // small images (identity shortcuts padded with zeros), 18 as in its section 4.1.
-#include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
 
 #include "base/error.h"
+#include "learner/torch/batch_norm.h"
 #include "learner/torch/models.h"
 #include "learner/torch/module.h"
 
@@ -87,7 +87,7 @@ struct Vgg final : torch::nn::Module {
       const std::string number = std::to_string(convs_.size() + 1);
       convs_.push_back(register_module(
           "conv" + number, torch::nn::Conv2d(convolution(channels, out, 3).bias(false))));
-      norms_.push_back(register_module("norm" + number, torch::nn::BatchNorm2d(out)));
+      norms_.push_back(register_module("norm" + number, BatchNorm2d(out)));
       channels = out;
     }
     if (smallest < 1)
@@ -110,7 +110,7 @@ struct Vgg final : torch::nn::Module {
   }
   std::vector<std::int64_t> plan_;
   std::vector<torch::nn::Conv2d> convs_;
-  std::vector<torch::nn::BatchNorm2d> norms_;
+  std::vector<BatchNorm2d> norms_;
   torch::nn::Linear fc_{nullptr};
 };
 
@@ -120,13 +120,13 @@ struct Block final : torch::nn::Module {
         grown(out - in),
         conv1(
             register_module("conv1", torch::nn::Conv2d(convolution(in, out, 3, step).bias(false)))),
-        norm1(register_module("norm1", torch::nn::BatchNorm2d(out))),
+        norm1(register_module("norm1", BatchNorm2d(out))),
         conv2(register_module("conv2", torch::nn::Conv2d(convolution(out, out, 3).bias(false)))),
-        norm2(register_module("norm2", torch::nn::BatchNorm2d(out))) {
+        norm2(register_module("norm2", BatchNorm2d(out))) {
     if (!project || (stride == 1 && grown == 0)) return;
     shortcut =
         register_module("shortcut", torch::nn::Conv2d(convolution(in, out, 1, step).bias(false)));
-    shortcut_norm = register_module("shortcut_norm", torch::nn::BatchNorm2d(out));
+    shortcut_norm = register_module("shortcut_norm", BatchNorm2d(out));
   }
   at::Tensor short_way(const at::Tensor& x) {
     if (shortcut) return shortcut_norm->forward(shortcut->forward(x));
@@ -141,11 +141,11 @@ struct Block final : torch::nn::Module {
   }
   std::int64_t stride, grown;
   torch::nn::Conv2d conv1;
-  torch::nn::BatchNorm2d norm1;
+  BatchNorm2d norm1;
   torch::nn::Conv2d conv2;
-  torch::nn::BatchNorm2d norm2;
+  BatchNorm2d norm2;
   torch::nn::Conv2d shortcut{nullptr};
-  torch::nn::BatchNorm2d shortcut_norm{nullptr};
+  BatchNorm2d shortcut_norm{nullptr};
 };
 
 struct ResNetPlan {
@@ -162,7 +162,7 @@ struct ResNet final : torch::nn::Module {
             "conv",
             torch::nn::Conv2d(
                 convolution(channels, plan.widths[0], large ? 7 : 3, large ? 2 : 1).bias(false)))),
-        norm(register_module("norm", torch::nn::BatchNorm2d(plan.widths[0]))),
+        norm(register_module("norm", BatchNorm2d(plan.widths[0]))),
         fc(register_module("fc", torch::nn::Linear(plan.widths.back(), classes))) {
     std::int64_t in = plan.widths[0];
     for (std::size_t stage = 0; stage < plan.widths.size(); ++stage) {
@@ -186,7 +186,7 @@ struct ResNet final : torch::nn::Module {
   }
   bool large;
   torch::nn::Conv2d conv;
-  torch::nn::BatchNorm2d norm;
+  BatchNorm2d norm;
   torch::nn::Linear fc;
   std::vector<std::shared_ptr<Block>> blocks;
 };

@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "learner/torch/batch_norm.h"
 #include "learner/torch/compute.h"
 #include "learner/torch/factors.h"
 #include "learner/torch/gradient_pass.h"
@@ -44,7 +45,8 @@ class TorchLearner::Impl {
   // On the node's thread: the batch was fetched ahead, and is now the present one.
   bool take_fetched(const Portion& portion);
   Task<void> fetch_ahead(Env& env, Portion portion);
-  void step(Range state, const Portion& portion, bool have_batch, GradientPass& pass, Score& score);
+  void step(Range state, const Portion& portion, bool have_batch, GradientPass& pass, Score& score,
+            Meeting* meeting);
   Score evaluate(Range state, std::span<const SampleId> samples);
   at::Tensor output(Range state, std::span<const SampleId> samples);
 
@@ -162,12 +164,14 @@ std::vector<std::size_t> TorchLearner::Impl::order_of_gradients() {
   order_ = &order;
   try {
     model_->train(true);
+    if (model_->norms() != nullptr) model_->norms()->noting = true;
     const BatchTensors batch = tensors_of_batch(batch_, train_->shape());
     const at::Tensor output = model_->forward(batch);
     check_output(output, batch);
     const at::Tensor loss = model_->loss(output, batch);
     if (loss.dim() != 0) throw ConfigError("the loss is not one number; take its mean");
     loss.backward();
+    if (model_->norms() != nullptr) model_->norms()->noting = false;
   } catch (const c10::Error& error) {
     throw ConfigError(fmt::format("the model does not fit the data ({}): {}",
                                   describe(train_->shape()), first_line(error)));
@@ -277,8 +281,12 @@ Task<void> TorchLearner::Impl::fetch_ahead(Env& env, Portion portion) {
 }
 
 void TorchLearner::Impl::step(Range state, const Portion& portion, bool have_batch,
-                              GradientPass& pass, Score& score) {
-  if (portion.samples.empty()) return pass.flush();
+                              GradientPass& pass, Score& score, Meeting* meeting) {
+  if (model_->norms() != nullptr) model_->norms()->meeting = meeting;
+  if (portion.samples.empty()) {
+    if (model_->norms() != nullptr) model_->norms()->add_nothing();
+    return pass.flush();
+  }
   if (!have_batch) train_->fill(portion.epoch, portion.samples, batch_);
   prepare_compute_thread();
   bind(state);
@@ -369,7 +377,7 @@ Task<void> TorchLearner::gradient(Env& env, Range state, GradientTarget target, 
       env, Work::Backward, std::move(costs),
       [&](const Emit& emit, const Wanted& wanted) {
         pass.emplace(layout(), impl_->buckets_, target, emit, wanted);
-        impl_->step(state, portion, have_batch, *pass, score);
+        impl_->step(state, portion, have_batch, *pass, score, target.meeting);
       },
       [&](std::uint32_t bucket) { ready.push(pass->ready(bucket)); });
   ready.close();
@@ -389,8 +397,9 @@ Task<Score> TorchLearner::evaluate(Env& env, Range state, std::uint64_t from, st
 }
 
 std::unique_ptr<Learner> make_torch_learner(const TorchTask& task) {
-  return std::make_unique<TorchLearner>(model_factory(task.model, task.train->shape()), task.train,
-                                        task.test, task.options);
+  return std::make_unique<TorchLearner>(
+      model_factory(task.model, task.train->shape(), task.normalization), task.train, task.test,
+      task.options);
 }
 
 Task<void> TorchLearner::prefetch(Env& env, Portion portion) {

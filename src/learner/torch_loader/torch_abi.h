@@ -15,7 +15,7 @@
 
 namespace shoal {
 
-inline constexpr std::uint32_t kTorchAbiVersion = 2;
+inline constexpr std::uint32_t kTorchAbiVersion = 3;
 inline constexpr const char* kTorchEntryName = "shoal_torch_api";
 inline constexpr const char* kTorchPluginFile = "shoal_torch.so";
 
@@ -43,6 +43,7 @@ struct TorchLearnerOptions {
 
 struct TorchTask {
   std::string model;  // as --model names it
+  Normalization normalization;
   std::shared_ptr<const BatchSource> train, test;
   TorchLearnerOptions options;
 };
