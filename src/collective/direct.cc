@@ -39,11 +39,11 @@ Task<void> sum_parts(const Group& group, Range mine, Range own, std::span<const 
   co_await sum_up(group.node.env, own, terms.size(), std::move(from));
 }
 
-Task<void> reduce_scatter(const Group& group, Range data, Range own, std::span<const Rank> terms,
-                          std::uint64_t operation) {
+Task<void> reduce_scatter(const Group& group, Range data, const Cuts& cuts, Range own,
+                          std::span<const Rank> terms, std::uint64_t operation) {
   const std::uint64_t P = group.size();
   const std::uint64_t r = group.rank.value();
-  const Range mine = part_of(data, r, P);
+  const Range mine = cut_of(data, cuts[r]);
   SHOAL_CHECK_EQ(own.n, mine.n);
   const Tag tag = group.tag(operation, kReduce);
   const bool counts = std::ranges::find(terms, group.rank) != terms.end();
@@ -51,9 +51,10 @@ Task<void> reduce_scatter(const Group& group, Range data, Range own, std::span<c
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
     for (std::uint64_t k = 1; counts && k < P; ++k) {
       const std::uint64_t to = (r + k) % P;
-      tasks.spawn(as_task(give(group, group.at(to), tag, part_of(data, to, P))));
+      const Range part = cut_of(data, cuts[to]);
+      if (part.n > Elements(0)) tasks.spawn(as_task(give(group, group.at(to), tag, part)));
     }
-    co_await sum_parts(group, mine, own, terms, tag);
+    if (mine.n > Elements(0)) co_await sum_parts(group, mine, own, terms, tag);
   });
 }
 
@@ -63,40 +64,59 @@ std::vector<Rank> all_ranks(const Group& group) {
   return ranks;
 }
 
+Cuts even_cuts(const Group& group, const Range& data) {
+  Cuts cuts;
+  for (std::uint64_t r = 0; r < group.size(); ++r) {
+    const Range part = part_of(data, r, group.size());
+    cuts.push_back({part.at - data.at, part.n});
+  }
+  return cuts;
+}
+
 }  // namespace
 
 Task<void> direct_reduce_scatter(const Group& group, Range data, Range own,
                                  std::uint64_t operation) {
   const std::vector<Rank> terms = all_ranks(group);
-  co_await reduce_scatter(group, data, own, terms, operation);
+  const Cuts cuts = even_cuts(group, data);
+  co_await reduce_scatter(group, data, cuts, own, terms, operation);
 }
 
-Task<void> direct_reduce_scatter(const Group& group, Range data, std::span<const Rank> terms,
-                                 std::uint64_t operation) {
+Task<void> direct_reduce_scatter(const Group& group, Range data, const Cuts& cuts,
+                                 std::span<const Rank> terms, std::uint64_t operation) {
   if (group.size() == 1) co_return;
-  const Range own = part_of(data, group.rank.value(), group.size());
-  co_await reduce_scatter(group, data, own, terms, operation);
+  const Range own = cut_of(data, cuts[group.rank.value()]);
+  co_await reduce_scatter(group, data, cuts, own, terms, operation);
 }
 
 Task<void> direct_reduce_scatter(const Group& group, Range data, std::uint64_t operation) {
   const std::vector<Rank> terms = all_ranks(group);
-  co_await direct_reduce_scatter(group, data, terms, operation);
+  const Cuts cuts = even_cuts(group, data);
+  co_await direct_reduce_scatter(group, data, cuts, terms, operation);
 }
 
-Task<void> direct_all_gather(const Group& group, Range data, std::uint64_t operation) {
+Task<void> direct_all_gather(const Group& group, Range data, const Cuts& cuts,
+                             std::uint64_t operation) {
   const std::uint64_t P = group.size();
   const std::uint64_t r = group.rank.value();
   if (P == 1) co_return;
-  const Range own = part_of(data, r, P);
+  const Range own = cut_of(data, cuts[r]);
   const Tag tag = group.tag(operation, kGather);
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
     for (std::uint64_t k = 1; k < P; ++k) {
       const std::uint64_t from = (r + P - k) % P;
-      tasks.spawn(receive(group, group.at(from), tag, part_of(data, from, P).bytes()));
-      tasks.spawn(as_task(group.node.endpoint.send(group.at((r + k) % P), tag, own.bytes())));
+      const Range part = cut_of(data, cuts[from]);
+      const NodeId to = group.at((r + k) % P);
+      if (part.n > Elements(0)) tasks.spawn(receive(group, group.at(from), tag, part.bytes()));
+      if (own.n > Elements(0)) tasks.spawn(as_task(group.node.endpoint.send(to, tag, own.bytes())));
     }
     co_return;
   });
+}
+
+Task<void> direct_all_gather(const Group& group, Range data, std::uint64_t operation) {
+  const Cuts cuts = even_cuts(group, data);
+  co_await direct_all_gather(group, data, cuts, operation);
 }
 
 Task<void> direct_all_reduce(const Group& group, Range data, std::uint64_t operation) {

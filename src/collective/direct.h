@@ -29,16 +29,19 @@ namespace shoal {
 // generation is retired.
 Task<void> direct_reduce_scatter(const Group& group, Range data, std::uint64_t operation);
 
-// The same with the terms of some members alone, added in the order given. The same order on all.
-Task<void> direct_reduce_scatter(const Group& group, Range data, std::span<const Rank> terms,
-                                 std::uint64_t operation);
-
 // The same out of place: `data` stays as it is, and the sum of the caller's part goes to `own`.
 Task<void> direct_reduce_scatter(const Group& group, Range data, Range own,
                                  std::uint64_t operation);
 
+// The same with other parts, and with the terms of some members alone, added in the order given.
+// The same cuts and terms on all members.
+Task<void> direct_reduce_scatter(const Group& group, Range data, const Cuts& cuts,
+                                 std::span<const Rank> terms, std::uint64_t operation);
+
 // On return all of `data` is that of each part's owner.
 Task<void> direct_all_gather(const Group& group, Range data, std::uint64_t operation);
+Task<void> direct_all_gather(const Group& group, Range data, const Cuts& cuts,
+                             std::uint64_t operation);
 
 // Both: on return `data` holds the sum over all members.
 Task<void> direct_all_reduce(const Group& group, Range data, std::uint64_t operation);

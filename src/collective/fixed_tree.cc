@@ -48,7 +48,7 @@ Task<void> read_sum(const Group& group, NodeId from, Tag tag, Bytes size,
 }
 
 Task<void> add_up(const Group& group, std::uint32_t L, std::span<const HeldSum> held,
-                  std::span<const Range> own, Range out, std::uint64_t operation) {
+                  std::span<const Range> own, Cut cut, Range out, std::uint64_t operation) {
   std::vector<std::optional<Reading>> readings(held.size());
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
     for (std::size_t i = 0; i < held.size(); ++i)
@@ -60,9 +60,8 @@ Task<void> add_up(const Group& group, std::uint32_t L, std::span<const HeldSum> 
   std::vector<const float*> values;
   std::size_t mine = 0;
   for (std::size_t i = 0; i < held.size(); ++i)
-    values.push_back(readings[i]
-                         ? floats(readings[i]->data()).data()
-                         : part_of(own[mine++], group.rank.value(), group.size()).data().data());
+    values.push_back(readings[i] ? floats(readings[i]->data()).data()
+                                 : cut_of(own[mine++], cut).data().data());
   const Sums sums{held, values};
   const SliceWork slice = [&](std::size_t from, std::size_t to) {
     float room[kBlock];
@@ -86,7 +85,7 @@ std::vector<Subtree> subtrees(std::uint32_t L, std::uint32_t from, std::uint32_t
 
 Task<void> fixed_tree_reduce_scatter(const Group& group, std::uint32_t L,
                                      std::span<const HeldSum> held, std::span<const Range> own,
-                                     Range out, std::uint64_t operation) {
+                                     const Cuts& cuts, Range out, std::uint64_t operation) {
   const std::uint64_t P = group.size();
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
     std::size_t mine = 0;
@@ -96,10 +95,12 @@ Task<void> fixed_tree_reduce_scatter(const Group& group, std::uint32_t L,
       const Tag tag = group.tag(operation, i);
       for (std::uint64_t k = 1; k < P; ++k) {
         const std::uint64_t to = (group.rank.value() + k) % P;
-        tasks.spawn(as_task(give(group, group.at(to), tag, part_of(range, to, P))));
+        const Range part = cut_of(range, cuts[to]);
+        if (part.n > Elements(0)) tasks.spawn(as_task(give(group, group.at(to), tag, part)));
       }
     }
-    co_await add_up(group, L, held, own, out, operation);
+    if (out.n > Elements(0))
+      co_await add_up(group, L, held, own, cuts[group.rank.value()], out, operation);
   });
 }
 

@@ -44,11 +44,11 @@ struct HeldSum {
   Rank holder;
 };
 
-// On return `out`, which has the size of part_of(.., rank, P), holds the own part of the sum over
-// all leaves. `held`: all sums, in the order of their leaves, which they cover; `own`: the ranges
-// of this member's, in the same order. REQUIRES: the same held, operation and sizes on all members.
+// On return `out`, which has the size of the own cut, holds that part of the sum over all leaves.
+// `held`: all sums, in the order of their leaves, which they cover; `own`: the ranges of this
+// member's, in the same order. REQUIRES: the same held, cuts and operation on all members.
 Task<void> fixed_tree_reduce_scatter(const Group& group, std::uint32_t L,
                                      std::span<const HeldSum> held, std::span<const Range> own,
-                                     Range out, std::uint64_t operation);
+                                     const Cuts& cuts, Range out, std::uint64_t operation);
 
 }  // namespace shoal

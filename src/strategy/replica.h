@@ -2,8 +2,8 @@
 // holds it when no worker is left.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <deque>
 #include <utility>
 
 #include "base/types.h"
@@ -23,43 +23,37 @@ struct Progress {
   auto operator<=>(const Progress&) const = default;
 };
 
-// How many copies of the state a replica holds. Two: a step reads one and writes the other, so that
-// a step that fails half-way has changed nothing, and whoever is a step ahead can still go with the
-// others. One: nobody else will ever take part, and updates are made in place.
-enum class Copies : std::uint8_t { One, Two };
-
 struct Replica {
   // `slots_each` numbers of optimizer state for each parameter.
-  Replica(Endpoint& endpoint, const Learner& learner, Ledger epochs, unsigned slots_each = 0,
-          Copies held = Copies::Two)
-      : copies(held),
-        N(learner.layout().parameters()),
+  Replica(Endpoint& endpoint, const Learner& learner, Ledger epochs, unsigned slots_each = 0)
+      : N(learner.layout().parameters()),
         g(endpoint, N, learner.substance()),
-        scratch(endpoint, second(N), learner.substance()),
+        scratch(endpoint, N, learner.substance()),
         ledger(std::move(epochs)),
-        w_{{{endpoint, learner.layout().all(), learner.substance()},
-            {endpoint, second(learner.layout().all()), learner.substance()}}},
-        slots_{{{endpoint, N * slots_each, learner.substance()},
-                {endpoint, second(N * slots_each), learner.substance()}}} {}
+        endpoint_(&endpoint),
+        substance_(learner.substance()) {
+    add_copy(learner.layout().all(), N * slots_each);
+  }
 
-  const Copies copies;
   const Elements N;
   Arena g;        // the gradient of the step at hand
   Arena scratch;  // of the collectives
-  Step step;
+  Step step;      // the state is that before it
   Generation lineage;
   Ledger ledger;
   bool valid = false;  // holds a state at all; false for a newcomer
 
-  // The state before a step: parameters, then the rest of the model's state (learner/layout.h), and
-  // the optimizer's slots, one after the other. Overwritten by that before step t + 2, when all
-  // members have that before t + 1.
-  Range w(Step t) { return w_[index(t)].all(); }
-  Range slots(Step t) { return slots_[index(t)].all(); }
-  Range w() { return w(step); }
-  Range slots() { return slots(step); }
+  // The state: parameters, then the rest of the model's state (learner/layout.h), and the
+  // optimizer's slots, one after the other.
+  Range w() { return copies_[now_].w.all(); }
+  Range slots() { return copies_[now_].slots.all(); }
   Range parameters() { return w().slice(Elements(0), N); }
-  Range rest(Step t) { return w(t).slice(N, w(t).n - N); }
+  Range rest() { return w().slice(N, w().n - N); }
+
+  // Where the state after the step is made, if not in place: it counts when they are exchanged.
+  Range next_w() { return next().w.all(); }
+  Range next_slots() { return next().slots.all(); }
+  void exchange_copies() { now_ = 1 - now_; }
 
   Progress progress() const { return {step, lineage, ledger.place()}; }
   void restore(const Progress& progress) {
@@ -70,10 +64,25 @@ struct Replica {
   }
 
  private:
-  std::size_t index(Step t) const { return copies == Copies::One ? 0 : t.value() % 2; }
-  Elements second(Elements n) const { return copies == Copies::One ? Elements(0) : n; }
+  struct Copy {
+    Copy(Endpoint& endpoint, Elements all, Elements of_slots, Substance substance)
+        : w(endpoint, all, substance), slots(endpoint, of_slots, substance) {}
+    Arena w, slots;
+  };
 
-  std::array<Arena, 2> w_, slots_;  // of even and of odd steps
+  void add_copy(Elements all, Elements of_slots) {
+    copies_.emplace_back(*endpoint_, all, of_slots, substance_);
+  }
+  // Made when it is first asked for: most never need it.
+  Copy& next() {
+    if (copies_.size() == 1) add_copy(copies_[0].w.size(), copies_[0].slots.size());
+    return copies_[1 - now_];
+  }
+
+  Endpoint* endpoint_;
+  Substance substance_;
+  std::deque<Copy> copies_;
+  std::size_t now_ = 0;
 };
 
 // Keeps the state where it outlives every process. Implemented by train/, on checkpoints.

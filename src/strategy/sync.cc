@@ -67,6 +67,7 @@ class Worker {
   // Before the next step; the same on all members.
   bool ends() { return finished() || (journal_ != nullptr && journal_->leave()); }
   Task<void> step(const Group& group);
+  Task<bool> make_step(const Group& group);
   Task<void> commit(Generation generation, Rank rank);
   bool evaluation_due() const;
   Task<void> evaluate(const Group& group);
@@ -157,7 +158,7 @@ Task<bool> Worker::in_view(ViewPtr view) {
       if (!evaluated) co_return false;
     }
     if (ends()) break;
-    const bool complete = co_await before_next_view(step(group));
+    const bool complete = co_await make_step(group);
     if (!complete) {
       node_.env.probe("sync: a step was dropped for a new view");
       co_return false;
@@ -189,10 +190,32 @@ Task<void> Worker::step(const Group& group) {
       tasks.spawn(transfer(group));
     }
     tasks.spawn(step_.run(group));
-    tasks.spawn(step_.tell(group));
     tasks.spawn(step_.prefetch(group));
     co_return;
   });
+  co_await step_.tell(group);
+}
+
+// False: it was given up for a new view, and nothing has changed.
+Task<bool> Worker::make_step(const Group& group) {
+  const Context context = co_await current();
+  TaskGroup lending(context);
+  step_.lend_by(lending);
+  bool counts = false;
+  std::exception_ptr error;
+  try {
+    counts = co_await before_next_view(step(group));
+    if (counts) co_await step_.finish(group);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  step_.let_go();
+  // Whoever goes on to the next view takes nothing any more of what was lent in this one.
+  if (counts && !error) co_await before_next_view(step_.all_returned());
+  lending.cancel();
+  co_await lending.join();
+  if (error) std::rethrow_exception(error);
+  co_return counts;
 }
 
 Task<void> Worker::commit(Generation generation, Rank rank) {

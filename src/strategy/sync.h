@@ -7,10 +7,14 @@
 //     deal the next B_global samples to the workers
 //     g <- sum over own samples of the gradient at w     (backward; bucket by bucket, last first)
 //     by recipe.updater, each bucket as soon as it is ready:
-//       everyone   g <- all-reduce(g);  w' <- update(w, g / B_global, eta_t)
-//       owners     g[own part] <- reduce-scatter(g);  w'[own part] <- update;  w' <- all-gather(w')
-//       root       g <- reduce(g) at rank 0;  w' <- update there;  w' <- broadcast(w')
-//     commit t: w <- w', settle the samples; every c steps rank 0 saves the state
+//       everyone   g <- all-reduce(g)
+//       owners     g[own part] <- reduce-scatter(g)
+//       root       g <- reduce(g) at rank 0
+//     tell all that t can be finished, and hear it of all
+//       everyone   w <- update(w, g / B_global, eta_t)
+//       owners     w[own part] <- update;  w[other parts] <- those of their owners
+//       root       w <- update at rank 0;  w <- broadcast(w)
+//     settle the samples; every c steps rank 0 saves the state
 //     at an epoch's end: evaluate w, each worker on its part of the samples held out
 //
 // Symbols: P workers, N parameters, B_global samples a step, t step, w parameters, g gradient.

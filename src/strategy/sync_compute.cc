@@ -255,11 +255,15 @@ void SyncStep::cut_whole_range() {
 
 // ---- The rest of the model's state
 
+// A worker that will always be alone gives no step up: its forward passes may change the state.
+bool SyncStep::always_alone() const { return options_.workers == 1 && options_.recipe.shards == 0; }
+
 // Before the first forward pass of a step. An earlier try at the same step may have changed it.
 void SyncStep::keep_rest() {
   rest_after_.clear();
-  if (replica_.copies == Copies::One) return;
-  const std::span<float> rest = replica_.rest(replica_.step).data();
+  rest_next_.clear();
+  if (always_alone()) return;
+  const std::span<float> rest = replica_.rest().data();
   if (rest_kept_ && rest_of_ == replica_.step) {
     std::ranges::copy(rest_before_, rest.begin());
   } else if (replica_.valid) {
@@ -271,18 +275,17 @@ void SyncStep::keep_rest() {
 
 // As a lot has left it; and back to what it was.
 void SyncStep::take_rest() {
-  if (replica_.copies == Copies::One) return;
-  const std::span<float> rest = replica_.rest(replica_.step).data();
+  if (always_alone()) return;
+  const std::span<float> rest = replica_.rest().data();
   rest_after_.insert(rest_after_.end(), rest.begin(), rest.end());
   std::ranges::copy(rest_before_, rest.begin());
 }
 
 // The mean over the lots, by samples; what is no number is taken from the first that counts.
 Task<void> SyncStep::average_rest(const Group& group) {
-  const Range next = replica_.rest(replica_.step + Step(1));
-  if (replica_.copies == Copies::One || next.n == Elements(0) || next.data().empty()) co_return;
+  const std::size_t count = replica_.rest().data().size();
+  if (always_alone() || count == 0) co_return;
   const std::uint64_t P = group.size();
-  const std::size_t count = next.n.value();
   std::vector<std::size_t> place(lots_.size());  // of each lot's among its worker's
   std::vector<std::size_t> lots_each(P, 0);
   for (std::size_t i = 0; i < lots_.size(); ++i)
@@ -300,17 +303,16 @@ Task<void> SyncStep::average_rest(const Group& group) {
   const Layout& layout = learner_.layout();
   const std::size_t averaged = (layout.averaged() - layout.parameters()).value();
   std::vector<double> mean(averaged, 0);
+  rest_next_.assign(count, 0.0F);
   bool first = true;
   for (std::size_t i = 0; i < lots_.size(); ++i) {
     if (lots_[i].counted == 0) continue;
     const float* const from = all.data() + (lots_[i].winner.value() * most + place[i]) * count;
     const double weight = static_cast<double>(lots_[i].counted) / static_cast<double>(batch_);
     for (std::size_t k = 0; k < averaged; ++k) mean[k] += weight * static_cast<double>(from[k]);
-    if (std::exchange(first, false))
-      std::copy(from + averaged, from + count,
-                next.data().begin() + static_cast<std::ptrdiff_t>(averaged));
+    if (std::exchange(first, false)) std::copy_n(from, count, rest_next_.begin());
   }
-  std::ranges::transform(mean, next.data().begin(), [](double m) { return static_cast<float>(m); });
+  std::ranges::transform(mean, rest_next_.begin(), [](double m) { return static_cast<float>(m); });
 }
 
 }  // namespace shoal

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/error.h"
 #include "collective/direct.h"
 #include "collective/dissemination.h"
 #include "collective/exchange.h"
 #include "collective/tree.h"
+#include "runtime/slices.h"
 #include "runtime/task_group.h"
 
 namespace shoal {
@@ -21,6 +23,8 @@ constexpr std::uint64_t kSpread = 1;  // and on, one for each array of the state
 constexpr std::uint64_t kNotes = std::uint64_t{1} << 44U;
 constexpr std::uint64_t kNorms = std::uint64_t{3} << 44U;
 constexpr std::uint64_t kRounds = 4;
+constexpr std::uint64_t kSums = std::uint64_t{10} << 44U;
+constexpr std::uint64_t kParts = std::uint64_t{11} << 44U;
 constexpr std::uint64_t kLinks = std::uint64_t{7} << 44U;
 constexpr std::uint64_t kMeetings = std::uint64_t{8} << 44U;
 constexpr std::uint64_t kMeetingsMax = 4096;  // in a step
@@ -51,6 +55,11 @@ void SyncStep::begin_view(const View& view, std::vector<bool> guests) {
   guests_ = std::move(guests);
   speeds_.assign(view.size(), 0);
   own_note_ = StepNote();
+  const bool one_host = std::ranges::all_of(
+      view.members, [&](const Member& m) { return m.host == view.members[0].host; });
+  const Updater updater = options_.recipe.updater;
+  in_place_ = updater == Updater::Everyone || updater == Updater::Apart ||
+              (updater == Updater::Owners && one_host) || view.size() == 1;
 }
 
 Task<std::string> SyncStep::choose_exchange(const Group& group) {
@@ -107,27 +116,28 @@ Task<void> SyncStep::run(const Group& group) {
     if (computed || !options_.recipe.overlap)
       for (const Ready& bucket : buckets_) tasks.spawn(exchange(group, bucket));
   });
-  if (rounds(options_.rule) > 0) {
-    const Sums total = co_await norms(group);
+  total_ = Sums();
+  if (rounds(options_.rule) > 0) total_ = co_await norms(group);
+  if (!in_place_ && rounds(options_.rule) > 0)
     co_await with_group([&](TaskGroup& tasks) -> Task<> {
       for (const Ready& bucket : buckets_) {
-        co_await apply(own_part(group, bucket), total);
+        co_await apply(own_part(group, bucket));
         tasks.spawn(spread(group, bucket));
       }
     });
-  }
   co_await average_rest(group);
-  const Duration after = node_.env.now() - begin - report_.compute;
-  (group.size() == 1 ? report_.update : report_.wait) = after;
+  if (in_place_ && options_.recipe.updater == Updater::Owners) co_await hold_sums(group);
+  begun_ = begin;
 }
 
-// One bucket, from the gradients of all members to the next state of all members.
+// One bucket: its sum, and where the next state is a copy also that.
 Task<void> SyncStep::exchange(const Group& group, Ready bucket) {
   const Time begin = node_.env.now();
   co_await reduce(group, bucket);
   report_.exchanges.push_back({bucket.bucket, begin, node_.env.now()});
-  if (rounds(options_.rule) > 0) co_return;  // All must be reduced before any is applied.
-  co_await apply(own_part(group, bucket), Sums());
+  // All must be reduced before any is applied, where norms are asked for.
+  if (in_place_ || rounds(options_.rule) > 0) co_return;
+  co_await apply(own_part(group, bucket));
   co_await spread(group, bucket);
 }
 
@@ -149,7 +159,8 @@ Task<void> SyncStep::reduce(const Group& group, const Ready& bucket) {
       if (options_.recipe.shards > 0) {
         co_await reduce_shards(group, bucket, number);
       } else {
-        co_await direct_reduce_scatter(group, g, terms_, number);
+        const Cuts cuts = cuts_of(group, bucket);
+        co_await direct_reduce_scatter(group, g, cuts, terms_, number);
       }
       break;
     case Updater::Apart: break;
@@ -164,11 +175,24 @@ Task<void> SyncStep::reduce(const Group& group, const Ready& bucket) {
 Task<void> SyncStep::reduce_shards(const Group& group, const Ready& bucket, std::uint64_t number) {
   std::vector<Range> own;
   for (const Range& sum : own_sums_) own.push_back(sum.slice(bucket.at, bucket.n));
-  co_await fixed_tree_reduce_scatter(group, options_.recipe.shards, held_, own,
+  const Cuts cuts = cuts_of(group, bucket);
+  co_await fixed_tree_reduce_scatter(group, options_.recipe.shards, held_, own, cuts,
                                      own_part(group, bucket), number);
   const Range g = replica_.g.range(bucket.at, bucket.n);
   if (rounds(options_.rule) > 0)
-    co_await direct_all_gather(group, g, operation(bucket, kOperationsEach - 1));
+    co_await direct_all_gather(group, g, cuts, operation(bucket, kOperationsEach - 1));
+}
+
+// The parts of the members are those of the whole range, so that each is one piece.
+Cuts SyncStep::cuts_of(const Group& group, const Ready& bucket) {
+  Cuts cuts;
+  for (std::uint32_t r = 0; r < group.size(); ++r) {
+    const Range whole = part(group, Rank(r));
+    const Elements from = std::clamp(whole.at, bucket.at, bucket.at + bucket.n);
+    const Elements to = std::clamp(whole.at + whole.n, bucket.at, bucket.at + bucket.n);
+    cuts.push_back({from - bucket.at, to - from});
+  }
+  return cuts;
 }
 
 Range SyncStep::own_part(const Group& group, const Ready& bucket) {
@@ -176,28 +200,157 @@ Range SyncStep::own_part(const Group& group, const Ready& bucket) {
   switch (options_.recipe.updater) {
     case Updater::Everyone:
     case Updater::Apart: return g;
-    case Updater::Owners: return part_of(g, group.rank.value(), group.size());
+    case Updater::Owners: return cut_of(g, cuts_of(group, bucket)[group.rank.value()]);
     case Updater::Root: return g.slice(Elements(0), group.rank == Rank(0) ? g.n : Elements(0));
   }
   return g;
 }
 
+// Of one array of the state, 0 being the parameters, what belongs to these elements of the
+// gradient.
+Range SyncStep::array_part(const Range& of_g, unsigned array, bool next) {
+  const Range all = array == 0 ? (next ? replica_.next_w() : replica_.w())
+                               : (next ? replica_.next_slots() : replica_.slots());
+  return all.slice(array == 0 ? of_g.at : replica_.N * (array - 1) + of_g.at, of_g.n);
+}
+
 Task<void> SyncStep::spread(const Group& group, const Ready& bucket) {
-  const Updater updater = options_.recipe.updater;
-  if (updater == Updater::Everyone || updater == Updater::Apart || group.size() == 1) co_return;
-  const Step next = replica_.step + Step(1);
+  if (group.size() == 1) co_return;
+  const Cuts cuts = cuts_of(group, bucket);
   const unsigned arrays = 1 + slots(options_.rule);
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
     for (unsigned a = 0; a < arrays; ++a) {
-      const Range array = a == 0 ? replica_.w(next) : replica_.slots(next);
-      const Elements from = a == 0 ? bucket.at : replica_.N * (a - 1) + bucket.at;
-      const Range range = array.slice(from, bucket.n);
+      const Range range = array_part(replica_.g.range(bucket.at, bucket.n), a, true);
       const std::uint64_t number = operation(bucket, kSpread + a);
-      tasks.spawn(updater == Updater::Owners ? direct_all_gather(group, range, number)
-                                             : tree_broadcast(group, Rank(0), range, number));
+      tasks.spawn(options_.recipe.updater == Updater::Owners
+                      ? direct_all_gather(group, range, cuts, number)
+                      : tree_broadcast(group, Rank(0), range, number));
     }
     co_return;
   });
+}
+
+// ---- The end of a step in place
+
+namespace {
+
+Task<void> read_there(const Group& group, Rank owner, Tag tag, Bytes size,
+                      std::optional<Reading>& reading) {
+  const Match match{.from = group.view->at(owner), .tag = tag};
+  Reading there = co_await group.node.endpoint.read(match);
+  require_size(there, size);
+  reading = std::move(there);
+}
+
+}  // namespace
+
+// Whoever is lost reads nothing any more.
+Task<void> SyncStep::lend_to(const Group& group, NodeId to, Tag tag, Range range) {
+  try {
+    co_await group.node.endpoint.publish(to, tag, range.bytes());
+  } catch (const PeerLost&) {
+  }
+  if (--lent_ == 0) returned_.notify_all();
+}
+
+Task<void> SyncStep::all_returned() {
+  while (lent_ > 0) co_await returned_.wait();
+}
+
+void SyncStep::lend(const Group& group, Range range, std::uint64_t number) {
+  lent_ += group.size() - 1;
+  for (std::uint64_t k = 1; k < group.size(); ++k)
+    lending_->spawn(lend_to(group, group.at((group.rank.value() + k) % group.size()),
+                            group.tag(number, 0), range));
+}
+
+// Every sum of gradients can be read here from now on, also when its owner is lost.
+Task<void> SyncStep::hold_sums(const Group& group) {
+  sums_there_.clear();
+  sums_there_.resize(group.size());
+  const std::uint64_t number = kSums + replica_.step.value();
+  lend(group, part(group, group.rank), number);
+  co_await with_group([&](TaskGroup& tasks) -> Task<> {
+    for (std::uint32_t r = 0; r < group.size(); ++r)
+      if (Rank(r) != group.rank)
+        tasks.spawn(read_there(group, Rank(r), group.tag(number, 0),
+                               part(group, Rank(r)).bytes().size, sums_there_[r]));
+    co_return;
+  });
+}
+
+Task<void> SyncStep::finish(const Group& group) {
+  if (!in_place_) {
+    replica_.exchange_copies();
+  } else if (options_.recipe.updater == Updater::Owners) {
+    co_await finish_parts(group);
+  } else {
+    co_await apply(replica_.g.all());
+  }
+  if (!rest_next_.empty()) std::ranges::copy(rest_next_, replica_.rest().data().begin());
+  const Duration after = node_.env.now() - begun_ - report_.compute;
+  (group.size() == 1 ? report_.update : report_.wait) = after;
+}
+
+// The own part is updated here; those of the others are copied from where they are. An owner that
+// is late or lost is not waited for: its sum is here to be applied.
+Task<void> SyncStep::finish_parts(const Group& group) {
+  co_await apply(part(group, group.rank));
+  const unsigned arrays = 1 + slots(options_.rule);
+  parts_there_.clear();
+  parts_there_.resize(group.size());
+  for (auto& there : parts_there_) there.resize(arrays);
+  for (unsigned a = 0; a < arrays; ++a)
+    lend(group, array_part(part(group, group.rank), a, false), parts_operation(a));
+  bool lost = false;
+  try {
+    auto first = co_await race(node_.membership.after(group.view->generation), hear_parts(group));
+    lost = first.index() == 0;
+  } catch (const PeerLost&) {
+    lost = true;
+  }
+  if (lost) node_.env.probe("sync: a step was finished without its owners");
+  for (std::uint32_t r = 0; r < group.size(); ++r)
+    if (Rank(r) != group.rank) co_await take_part(group, Rank(r));
+}
+
+Task<void> SyncStep::hear_parts(const Group& group) {
+  co_await with_group([&](TaskGroup& tasks) -> Task<> {
+    for (std::uint32_t r = 0; r < group.size(); ++r)
+      for (unsigned a = 0; Rank(r) != group.rank && a < parts_there_[r].size(); ++a)
+        tasks.spawn(read_there(group, Rank(r), group.tag(parts_operation(a), 0),
+                               part(group, Rank(r)).bytes().size, parts_there_[r][a]));
+    co_return;
+  });
+}
+
+Task<void> SyncStep::take_part(const Group& group, Rank owner) {
+  const std::vector<std::optional<Reading>>& there = parts_there_[owner.value()];
+  const Range g = part(group, owner);
+  const bool all = std::ranges::all_of(there, [](const auto& array) { return array.has_value(); });
+  if (!all) {
+    copy(sums_there_[owner.value()]->data(), g.bytes());
+    co_await apply(g);
+    co_return;
+  }
+  for (unsigned a = 0; a < there.size(); ++a) {
+    const Range to = array_part(g, a, false);
+    const auto* const from = reinterpret_cast<const float*>(there[a]->data().data);
+    const SliceWork slice = [&](std::size_t begin, std::size_t end) {
+      std::memcpy(to.data().data() + begin, from + begin, (end - begin) * sizeof(float));
+    };
+    co_await in_slices(node_.env, Work::Copy, to.n.value(), from == nullptr, Order::Forward, 1,
+                       slice);
+  }
+}
+
+std::uint64_t SyncStep::parts_operation(unsigned array) const {
+  return kParts + replica_.step.value() * kOperationsEach + array;
+}
+
+void SyncStep::let_go() {
+  sums_there_.clear();
+  parts_there_.clear();
 }
 
 // ---- The update
@@ -211,29 +364,28 @@ UpdateStep SyncStep::update_step() const {
 }
 
 Shard SyncStep::shard_of(Range own) {
-  const Step now = replica_.step;
-  const Step next = now + Step(1);
   const unsigned k = slots(options_.rule);
   const auto of_slots = [&](Range all) {
     return k == 0 ? all : all.slice(own.at, replica_.N * (k - 1) + own.n);
   };
-  Shard shard{replica_.w(next).slice(own.at, own.n),
+  const bool next = !in_place_;
+  Shard shard{(next ? replica_.next_w() : replica_.w()).slice(own.at, own.n),
               own,
-              of_slots(replica_.slots(next)),
+              of_slots(next ? replica_.next_slots() : replica_.slots()),
               own.at,
               segments_,
               replica_.N};
-  if (replica_.copies == Copies::Two) {
-    shard.before_w = replica_.w(now).slice(own.at, own.n);
-    shard.before_slots = of_slots(replica_.slots(now));
+  if (next) {
+    shard.before_w = replica_.w().slice(own.at, own.n);
+    shard.before_slots = of_slots(replica_.slots());
   }
   return shard;
 }
 
-Task<void> SyncStep::apply(Range own, const Sums& total) {
+Task<void> SyncStep::apply(Range own) {
   while (!replica_.valid) co_await state_here_.wait();
   if (own.n == Elements(0)) co_return;
-  co_await shoal::apply(node_.env, options_.rule, update_step(), shard_of(own), total);
+  co_await shoal::apply(node_.env, options_.rule, update_step(), shard_of(own), total_);
 }
 
 // Sums of squares over all parameters, from those over each member's part.
@@ -248,9 +400,10 @@ Task<Sums> SyncStep::norms(const Group& group) {
   for (unsigned round = 0; round < rounds(options_.rule); ++round) {
     Sums own;
     for (const Ready& bucket : buckets_) {
-      const Range part = own_part(group, bucket);
-      const Sums sums =
-          co_await measure(node_.env, options_.rule, update_step(), shard_of(part), round, total);
+      const Range measured =
+          whole ? replica_.g.range(bucket.at, bucket.n) : own_part(group, bucket);
+      const Sums sums = co_await measure(node_.env, options_.rule, update_step(),
+                                         shard_of(measured), round, total);
       own += sums;
     }
     if (!shared) {

@@ -4,8 +4,15 @@
 //   deal     the global batch is cut into lots, and each lot has a worker
 //   compute  every worker sums the gradients of its lots into g, bucket by bucket, last layer first
 //   reduce   the g of all are added up, for whoever updates them
-//   apply    the updaters move their part of the state, out of place
+//   tell     all know that all have come so far: from here on the step counts
+//   apply    the updaters move their part of the state
 //   spread   what was moved reaches all
+//
+// Until all have told, nothing of the state is changed; after that each can finish the step by
+// itself, whatever happens to the others: either it has the whole sum, or it holds the parts of the
+// others where they lie, in memory that outlives their processes. So the state is updated in place.
+// Where parts come from other hosts, or all of it from a root, there is no such thing: there a
+// second copy of the state is made before all tell, and counts after.
 //
 // A recipe with logical shards sums the gradient of each in one fixed tree (fixed_tree.h); one that
 // does not wait for all asks rank 0 whose gradients count (turnout.h). Both exchange at the end.
@@ -29,6 +36,7 @@
 #include "learner/learner.h"
 #include "optim/update.h"
 #include "runtime/channel.h"
+#include "runtime/task_group.h"
 #include "strategy/journal.h"
 #include "strategy/pass_meeting.h"
 #include "strategy/replica.h"
@@ -73,12 +81,23 @@ class SyncStep {
 
   void deal(const View& view);
   const std::vector<Lot>& lots() const { return lots_; }
-  // Until the state after the step is complete here, next to that before it.
+  // What others read here is lent by tasks of this group, from run() to let_go().
+  void lend_by(TaskGroup& lending) {
+    lending_ = &lending;
+    lent_ = 0;
+  }
+  // Until the step can be finished. May be given up at any time.
   Task<void> run(const Group& group);
-  // Tells the others what they should know of this member, and hears it of them.
+  // Tells the others that it can be, and what else they should know of this member. Done when all
+  // have: the step counts.
   Task<void> tell(const Group& group);
+  // Until the state is that after the step. Ends, whatever happens to the others.
+  Task<void> finish(const Group& group);
+  // Of what is read at others, after finish() or instead of it.
+  void let_go();
+  Task<void> all_returned();  // what is lent to them
   Task<void> prefetch(const Group& group);
-  // The step counts. REQUIRES: run() and tell() have ended.
+  // Settles the samples. REQUIRES: finish() has ended.
   StepReport commit();
 
  private:
@@ -106,6 +125,7 @@ class SyncStep {
   Task<void> until_decided();
   Task<void> count_samples(const Group& group);
   void cut_whole_range();
+  bool always_alone() const;
   void keep_rest();
   void take_rest();
   Task<void> average_rest(const Group& group);
@@ -116,7 +136,19 @@ class SyncStep {
   Task<void> reduce(const Group& group, const Ready& bucket);
   Task<void> reduce_shards(const Group& group, const Ready& bucket, std::uint64_t number);
   Task<void> spread(const Group& group, const Ready& bucket);
-  Task<void> apply(Range own, const Sums& total);
+  Task<void> hold_sums(const Group& group);
+  Task<void> finish_parts(const Group& group);
+  Task<void> hear_parts(const Group& group);
+  Task<void> take_part(const Group& group, Rank owner);
+  void lend(const Group& group, Range range, std::uint64_t operation);
+  Task<void> lend_to(const Group& group, NodeId to, Tag tag, Range range);
+  Range part(const Group& group, Rank owner) {
+    return part_of(replica_.g.all(), owner.value(), group.size());
+  }
+  Range array_part(const Range& of_g, unsigned array, bool next);
+  Cuts cuts_of(const Group& group, const Ready& bucket);
+  std::uint64_t parts_operation(unsigned array) const;
+  Task<void> apply(Range own);
   Task<Sums> norms(const Group& group);
   Shard shard_of(Range own);
   UpdateStep update_step() const;
@@ -149,7 +181,16 @@ class SyncStep {
   bool decided_ = false;
   Signal decided_here_;
   StepReport report_;
+  Time begun_{};
   StepNote own_note_;  // of the last step
+  TaskGroup* lending_ = nullptr;
+  std::uint64_t lent_ = 0;  // ranges that others read, or will
+  Signal returned_;
+  bool in_place_ = true;  // in this view
+  Sums total_;            // of the rule's measurements
+  // Read at the owner of each part, by rank: the sum of the gradients, and the arrays of the state.
+  std::vector<std::optional<Reading>> sums_there_;
+  std::vector<std::vector<std::optional<Reading>>> parts_there_;
   Gathering notes_, sums_, rests_, counts_;
   PassMeeting::Room statistics_;
   std::optional<PassMeeting> meeting_;  // of the step, where the recipe has one
@@ -159,6 +200,7 @@ class SyncStep {
   Step rest_of_;
   bool rest_kept_ = false;
   std::vector<float> rest_after_;
+  std::vector<float> rest_next_;  // the mean of all
 };
 
 }  // namespace shoal

@@ -149,8 +149,8 @@ Task<bool> SnapshotKeeper::load(Replica& replica) {
       {reinterpret_cast<const char*>(text.data()), text.size()}, snapshot.step, terms_);
   const std::string file = fmt::format("checkpoint/step-{}/", snapshot.step);
   co_await load_model(node_.env, layout_, part_of(snapshot, kModelFile), file + kModelFile,
-                      replica.w(progress.step).bytes());
-  const Range state = replica.slots(progress.step);
+                      replica.w().bytes());
+  const Range state = replica.slots();
   if (state.n > Elements(0)) {
     const Layout slots = layout_of_slots(layout_, state.n / layout_.parameters());
     co_await load_model(node_.env, slots, part_of(snapshot, kOptimizerPart), file + kOptimizerPart,

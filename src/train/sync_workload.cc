@@ -157,6 +157,9 @@ Scenario sync_scenario(Seed seed) {
   Scenario scenario;
   const std::size_t P = random.between(2, 9);
   scenario.cluster = draw_cluster(random, P);
+  // Parts are read in place where all are on one host.
+  if (more.chance(0.3))
+    for (Placement& p : scenario.cluster.nodes) p.host = HostId(0);
   scenario.faults = draw_faults(random, P, random.duration(200ms, 6s));
   scenario.liveness = 300s;
   scenario.recipe = fmt::format(

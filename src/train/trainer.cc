@@ -111,8 +111,7 @@ Task<void> train_worker(Node& node, Learner& learner, const TrainPlan& plan,
   RunFolder folder(node.files, plan.folder);
   SnapshotKeeper snapshots(node, "checkpoint", learner.layout(), terms_of(plan));
   WatchedKeeper keeper(snapshots, folder, plan, options, result);
-  Replica replica(node.endpoint, learner, Ledger(plan.seed, plan.samples), slots(plan.rule),
-                  plan.workers == 1 && plan.recipe.shards == 0 ? Copies::One : Copies::Two);
+  Replica replica(node.endpoint, learner, Ledger(plan.seed, plan.samples), slots(plan.rule));
   RunJournal journal(node, folder, options);
   std::exception_ptr error;
   try {

@@ -38,8 +38,8 @@ class OneState final : public Keeper {
   }
   Task<bool> load(Replica& replica) override {
     if (begin_ == nullptr) co_return false;
-    std::ranges::copy(begin_->w, replica.w(begin_->progress.step).data().begin());
-    std::ranges::copy(begin_->slots, replica.slots(begin_->progress.step).data().begin());
+    std::ranges::copy(begin_->w, replica.w().data().begin());
+    std::ranges::copy(begin_->slots, replica.slots().data().begin());
     replica.restore(begin_->progress);
     co_return true;
   }
