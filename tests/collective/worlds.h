@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/recorder.h"
+#include "collective/dissemination.h"
 #include "collective/group.h"
 #include "sim/world.h"
 #include "support/no_files.h"
@@ -28,6 +29,8 @@ inline std::string to_string(WorldKind kind) {
   constexpr const char* kNames[] = {"Ideal", "Seeded", "OneHost", "Threads"};
   return kNames[static_cast<std::size_t>(kind)];
 }
+
+inline constexpr std::uint64_t kLastOperation = std::uint64_t{1} << 40U;
 
 inline Group group_of(Node& node) {
   return {node, GroupId(1), std::make_shared<const View>(node.membership.now())};
@@ -104,10 +107,12 @@ inline void run_in(WorldKind kind, std::uint32_t P, const NodeProgram& program) 
   options.loops = std::min<std::size_t>(P, 2);
   InprocWorld world(options, [](Env&, NodeId) { return std::make_unique<NoFiles>(); });
   rethrow_failure(world.run([&](Node& node) -> Task<> {
-    co_await node.membership.after(Generation(0));
+    const ViewPtr view = co_await node.membership.after(Generation(0));
     co_await program(node);
-    // Whoever has ended leaves, and takes with it what others still read.
-    co_await node.endpoint.retire(GroupId(1), node.membership.now().generation);
+    // Nobody leaves before all have ended: the others would see another view.
+    const Group group(node, GroupId(1), view);
+    co_await barrier(group, kLastOperation);
+    co_await node.endpoint.retire(GroupId(1), view->generation);
   }));
 }
 

@@ -28,8 +28,6 @@ namespace {
 constexpr int kResumptionsPerTurn = 512;
 // A busy loop looks at its descriptors every so many turns; a sleeping one at once.
 constexpr std::uint64_t kTurnsPerLook = 64;
-// A spinning loop looks for messages so often in a turn: a look costs less than the rest of it.
-constexpr int kLooksPerSpin = 4;
 // Looks for stalls in the time after which one is reported.
 constexpr int kLooksPerStall = 5;
 // A sleep was in vain when spinning would have been cheaper, and right when it lasted much longer.
@@ -200,12 +198,7 @@ bool LiveLoop::arm() {
       pollers_, [](const Polled& p) { return p.poller == nullptr || p.poller->arm(); });
 }
 
-bool LiveLoop::spin() {
-  if (pollers_.empty() || turn_began_ >= spin_until_) return false;
-  for (int i = 0; i < kLooksPerSpin; ++i)
-    if (poll()) break;
-  return true;
-}
+bool LiveLoop::spin() { return !pollers_.empty() && turn_began_ < spin_until_; }
 
 void LiveLoop::judge_sleep(Duration slept) {
   if (slept < kShortSleep) {
