@@ -55,6 +55,24 @@ class Simulated(unittest.TestCase):
         self.assertEqual(simulated["ledger"], live["ledger"])
         self.assertEqual(simulated["recipe"], live["recipe"])
 
+    def test_workers_share_a_learner_and_have_batches_of_their_own(self):
+        plain = [*TASK[:4], "--optimizer", "sgd", "--bucket-bytes", "1024", "--steps", "20", *COSTS]
+        losses = []
+        for name, workers, batch in (("one", 1, 24), ("three", 3, 8)):
+            _, s = self.simulate(name, *plain, "--workers", workers, "--batch", batch)
+            losses.append(s["test_loss"])
+        self.assertAlmostEqual(losses[0], losses[1], delta=1e-5 * losses[0])
+
+    def test_every_system_runs_and_says_which_it_was(self):
+        systems = json.loads(subprocess.run([SHOAL, "systems", "--json"], capture_output=True, text=True,
+                                            check=True).stdout)
+        for system in systems:
+            _, s = self.simulate(system["name"], *TASK[:-2], *COSTS[:2], "--ns-per-element", "reduce=0.5",
+                                 "--workers", "4", "--hosts-of", "2", "--like", system["name"])
+            self.assertEqual(s["system"], system["name"])
+            self.assertEqual(s["recipe"], system["recipe"])
+            self.assertGreater(s["test_accuracy"], 0.9, system["name"])
+
     def test_timing_only_takes_as_long(self):
         arguments = [*TASK, *COSTS, "--workers", "4", "--network", "100mbit:50us"]
         _, real = self.simulate("real", *arguments)
