@@ -51,9 +51,10 @@ Cluster cluster_of(const SimulateFlags& how, std::uint64_t workers) {
   return cluster;
 }
 
-std::uint64_t workers_of(const TrainFlags& flags) {
-  return flags.workers == "auto" ? 1 : parse_rank_count("--workers", flags.workers).most;
+RankCount count_of(const TrainFlags& flags) {
+  return flags.workers == "auto" ? RankCount() : parse_rank_count("--workers", flags.workers);
 }
+std::uint64_t workers_of(const TrainFlags& flags) { return count_of(flags).most; }
 
 void check_how(const SimulateFlags& how, const TrainFlags& flags) {
   if (workers_of(flags) > kWorkersMax)
@@ -65,6 +66,10 @@ void check_how(const SimulateFlags& how, const TrainFlags& flags) {
   if (how.parameters > 0 && how.ns_per_sample == "auto")
     throw ConfigError("--parameters has no model to measure: say --ns-per-sample, as 500000");
   if (how.samples == 0) throw ConfigError("--samples 0: take 1 at least");
+  if (!flags.hosts.empty() || !flags.store.empty() || !flags.listen.empty())
+    throw ConfigError(
+        "--hosts, --store and --listen are for real processes; --network and --hosts-of say what "
+        "is simulated");
   if (!flags.resume.empty())
     throw ConfigError("--resume: a simulated run begins at its beginning; leave it away");
   if (recipe_of(flags).batch_norm.over == BatchNorm::Over::Workers)
@@ -237,8 +242,10 @@ ExitCode SimulateRun::simulate() {
   Simulation simulation;
   simulation.cluster = cluster;
   simulation.faults = faults;
+  simulation.workers_min = count_of(flags).least;
   simulation.journal.epochs = plan.epochs;
   simulation.journal.steps = plan.steps;
+  simulation.journal.workers = plan.workers;
   simulation.journal.quiet = flags.quiet;
   simulation.journal.print = [](const std::string& text) {
     fmt::print("{}", text);

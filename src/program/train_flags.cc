@@ -238,7 +238,10 @@ Normalization normalization_of(const TrainFlags& f) {
 
 void check_flags(const TrainFlags& f) {
   constexpr std::uint64_t kBatchMax = 1 << 20;
-  if (f.workers != "auto") parse_rank_count("--workers", f.workers);
+  const Recipe recipe = recipe_of(f);
+  // Else whoever starts this process knows how many there are.
+  if (f.workers != "auto")
+    require_compatible(find_system(f.like), recipe, parse_rank_count("--workers", f.workers).most);
   if (f.batch == 0 || f.batch > kBatchMax)
     throw ConfigError(fmt::format("--batch {}: take 1 to {}", f.batch, kBatchMax));
   if (f.epochs == 0 && f.steps == 0)
@@ -247,7 +250,6 @@ void check_flags(const TrainFlags& f) {
     throw ConfigError(fmt::format("--epochs {}: take 1 to 1000000", f.epochs));
   if (!(f.test_fraction >= 0 && f.test_fraction <= 0.9))
     throw ConfigError(fmt::format("--test-fraction {}: take 0 (no test) to 0.9", f.test_fraction));
-  recipe_of(f);
   parse_partition(f.partition);  // one worker owns all samples in any of them
   eta_of(f, rule_of(f));
   parse_schedule(f.schedule);

@@ -13,7 +13,7 @@ TASK = ["--model", "mlp:8-64-3", "--data", "synthetic:blobs,features=8,n=512,tes
 COSTS = ["--ns-per-sample", "200000", "--ns-per-element", "reduce=0.5,update=1,copy=0.2"]
 
 
-class Simulated(unittest.TestCase):
+class SimulateTest(unittest.TestCase):
     def setUp(self):
         scratch = tempfile.TemporaryDirectory()
         self.addCleanup(scratch.cleanup)
@@ -30,6 +30,8 @@ class Simulated(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout.replace(str(folder), "FOLDER"), summary(folder)
 
+
+class Simulated(SimulateTest):
     def test_one_seed_gives_one_result(self):
         first, one = self.simulate("a", *TASK, *COSTS, "--workers", "3")
         second, two = self.simulate("b", *TASK, *COSTS, "--workers", "3")
@@ -54,6 +56,14 @@ class Simulated(unittest.TestCase):
         self.assertEqual(simulated["params_sha256"], live["params_sha256"])
         self.assertEqual(simulated["ledger"], live["ledger"])
         self.assertEqual(simulated["recipe"], live["recipe"])
+
+    def test_workers_share_a_learner_and_have_batches_of_their_own(self):
+        plain = [*TASK[:4], "--optimizer", "sgd", "--bucket-bytes", "1024", "--steps", "20", *COSTS]
+        losses = []
+        for name, workers, batch in (("one", 1, 24), ("three", 3, 8)):
+            _, s = self.simulate(name, *plain, "--workers", workers, "--batch", batch)
+            losses.append(s["test_loss"])
+        self.assertAlmostEqual(losses[0], losses[1], delta=1e-5 * losses[0])
 
     def test_timing_only_takes_as_long(self):
         arguments = [*TASK, *COSTS, "--workers", "4", "--network", "100mbit:50us"]
@@ -91,6 +101,18 @@ class Simulated(unittest.TestCase):
             self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
             self.assertIn(message, done.stderr)
             self.assertFalse(out.exists())
+
+
+class Systems(SimulateTest):
+    def test_every_system_runs_and_says_which_it_was(self):
+        systems = json.loads(subprocess.run([SHOAL, "systems", "--json"], capture_output=True, text=True,
+                                            check=True).stdout)
+        for system in systems:
+            _, s = self.simulate(system["name"], *TASK[:6], "--epochs", "2", *COSTS, "--workers", "4",
+                                 "--hosts-of", "2", "--like", system["name"])
+            self.assertEqual(s["system"], system["name"])
+            self.assertEqual(s["recipe"], system["recipe"])
+            self.assertGreater(s["test_accuracy"], 0.9, system["name"])
 
 
 if __name__ == "__main__":
