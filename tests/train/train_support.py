@@ -38,8 +38,9 @@ class Training:
 
     @staticmethod
     def text(file):
-        file.seek(0)
-        return file.read()
+        # With a place of its own in it: whoever writes shares that of `file`.
+        with open(f"/proc/self/fd/{file.fileno()}", errors="replace") as again:
+            return again.read()
 
     def first_step(self):
         """The first step that it reported to have made, counted from 1; None: none yet."""
