@@ -29,7 +29,7 @@ bool passes(const Recipe& recipe, std::uint64_t workers) {
 void each_combination(const std::function<void(const Recipe&, std::uint64_t workers)>& visit) {
   Recipe r;
   for (const std::uint64_t workers : {1U, 2U, 3U, 9U})
-    for (int updater = 0; updater < 3; ++updater)
+    for (int updater = 0; updater < 4; ++updater)
       for (std::size_t exchange = 0; exchange < kExchanges; ++exchange)
         for (int turnout = 0; turnout < 4; ++turnout)
           for (const std::uint32_t backups : {0U, 1U, 3U, 9U})
