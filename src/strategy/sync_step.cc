@@ -1,6 +1,7 @@
 #include "strategy/sync_step.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "base/error.h"
@@ -356,7 +357,10 @@ void SyncStep::let_go() {
 // ---- The update
 
 UpdateStep SyncStep::update_step() const {
-  const Epochs epochs{replica_.ledger.samples_per_epoch(), options_.batch, options_.growth};
+  const double samples =
+      options_.recipe.epoch_fraction * static_cast<double>(replica_.ledger.samples_per_epoch());
+  const Epochs epochs{static_cast<std::uint64_t>(std::ceil(samples)), options_.batch,
+                      options_.growth};
   const double eta =
       shoal::eta(options_.schedule, options_.eta, epochs.place_of(replica_.step),
                  epochs.steps_in(0), epochs.place_of(options_.steps), options_.workers);
