@@ -57,7 +57,8 @@ Contender ours(const CollectiveBenchOptions& o) {
 Contender peer(const CollectiveBenchOptions& o, const std::string& name) {
   const std::string sizes = list_of(o.bytes);
   if (name == "gloo")
-    return {fmt::format("/usr/bin/python3 -B {}/gloo_collective.py {} {}", SHOAL_BENCH_PEERS, o.procs, sizes),
+    return {fmt::format("/usr/bin/python3 -B {}/gloo_collective.py {} {}", SHOAL_BENCH_PEERS,
+                        o.procs, sizes),
             {"copied"}};
   if (name != "mpi")
     throw ConfigError(fmt::format("--peer {}: needed are some of gloo, mpi, none", name));
