@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <exception>
+#include <memory>
 
 #include "base/error.h"
 #include "collective/cost.h"
@@ -22,6 +24,7 @@ constexpr GroupId kGroup{7};
 constexpr std::uint64_t kBytesOfARun = std::uint64_t{512} << 20U;
 constexpr std::uint64_t kWarmUp = 5;  // rounds before the clock starts, one in so many
 constexpr std::uint64_t kPeriod = 1000;
+constexpr std::uint64_t kSlice = std::uint64_t{1} << 18U;  // elements
 
 std::uint64_t rounds_of(std::uint64_t bytes) {
   return std::clamp<std::uint64_t>(kBytesOfARun / std::max<std::uint64_t>(bytes, 1), 8, 10000);
@@ -40,6 +43,15 @@ void verify(std::span<const float> part, std::uint64_t at, std::uint64_t P) {
   }
 }
 
+// Runs f(from, to) for all of n elements, a slice a turn: a busy machine must not make us silent.
+template <class F>
+Task<void> in_slices(Env& env, std::uint64_t n, F f) {
+  for (std::uint64_t at = 0; at < n; at += kSlice) {
+    const std::uint64_t end = std::min(n, at + kSlice);
+    co_await env.work(Work::Copy, Elements(end - at), [&] { f(at, end); });
+  }
+}
+
 // What an all-reduce of one size works on, in memory that the peers read in place.
 class Case {
  public:
@@ -48,9 +60,13 @@ class Case {
         exchange_(exchange),
         data_(group.node.endpoint, Elements(bytes / sizeof(float)), Substance::Real),
         sum_(group.node.endpoint, data_.size(), Substance::Real),
-        scratch_(group.node.endpoint, data_.size(), Substance::Real) {
-    const std::span<float> x = data_.all().data();
-    for (std::uint64_t i = 0; i < x.size(); ++i) x[i] = coded(group.rank.value(), i);
+        scratch_(group.node.endpoint, data_.size(), Substance::Real) {}
+
+  Task<void> fill() {
+    const auto fill = [&](std::uint64_t from, std::uint64_t to) {
+      for (std::uint64_t i = from; i < to; ++i) data_.data()[i] = coded(group_.rank.value(), i);
+    };
+    co_await in_slices(group_.node.env, data_.size().value(), fill);
   }
 
   // The sum stays in parts with its owners, and all have read access to all of it.
@@ -82,12 +98,22 @@ class Case {
     co_await all_reduce(exchange_, group_, sum_.all(), scratch_.all(), operation);
   }
 
-  void verify_all() const { verify(sum_.all().data(), 0, group_.size()); }
+  Task<void> verify_all() {
+    const auto check = [&](std::uint64_t from, std::uint64_t to) {
+      verify({sum_.data() + from, to - from}, from, group_.size());
+    };
+    co_await in_slices(group_.node.env, sum_.size().value(), check);
+  }
+  Task<void> forget() {
+    const auto clear = [&](std::uint64_t from, std::uint64_t to) {
+      std::fill(sum_.data() + from, sum_.data() + to, 0.0F);
+    };
+    co_await in_slices(group_.node.env, sum_.size().value(), clear);
+  }
   void look_closely(bool closely) { closely_ = closely; }
-  void forget() const { std::ranges::fill(sum_.all().data(), 0.0F); }
 
  private:
-  Range own_part() const { return part_of(sum_.all(), group_.rank.value(), group_.size()); }
+  Range own_part() { return part_of(sum_.all(), group_.rank.value(), group_.size()); }
 
   Task<void> look_at(std::uint64_t owner, Tag tag) {
     const Match match{.from = group_.at(owner), .tag = tag};
@@ -95,16 +121,19 @@ class Case {
     const Range place = part_of(data_.all(), owner, group_.size());
     require_size(reading, place.bytes().size);
     const std::span<const float> part = floats(reading.data());
-    if (closely_) verify(part, place.at.value(), group_.size());
+    const auto check = [&](std::uint64_t from, std::uint64_t to) {
+      verify(part.subspan(from, to - from), place.at.value() + from, group_.size());
+    };
+    if (closely_) co_await in_slices(group_.node.env, part.size(), check);
     if (!part.empty())
       verify(part.subspan(part.size() - 1), (place.at + place.n).value() - 1, group_.size());
   }
 
   const Group& group_;
   const Exchange exchange_;
-  mutable Arena data_;
-  mutable Arena sum_;
-  mutable Arena scratch_;
+  Arena data_;
+  Arena sum_;
+  Arena scratch_;
   bool closely_ = true;
 };
 
@@ -115,7 +144,7 @@ Task<void> measure_way(const Group& group, Case& memory, Way way, std::uint64_t 
   const std::uint64_t rounds = rounds_of(bytes);
   const std::uint64_t warm = rounds / kWarmUp + 1;
   Time begun{};
-  memory.forget();
+  co_await memory.forget();
   for (std::uint64_t i = 0; i < warm + rounds; ++i) {
     memory.look_closely(i == 0);
     if (i == warm) {
@@ -127,11 +156,11 @@ Task<void> measure_way(const Group& group, Case& memory, Way way, std::uint64_t 
       co_await memory.owned(operation);
     } else {
       co_await memory.copied(operation);
-      if (i == 0) memory.verify_all();
+      if (i == 0) co_await memory.verify_all();
     }
   }
   const double took = seconds(group.node.env.now() - begun);
-  if (way == Way::Copied) memory.verify_all();
+  if (way == Way::Copied) co_await memory.verify_all();
   co_await barrier(group, ++operation);
   if (group.rank != Rank(0)) co_return;
   fmt::print("result {} {} {:.6g}\n", way == Way::Owned ? "owned" : "copied", bytes,
@@ -139,21 +168,42 @@ Task<void> measure_way(const Group& group, Case& memory, Way way, std::uint64_t 
   std::fflush(stdout);
 }
 
-Task<void> measure(Node& node, const CollectiveRankOptions& o) {
-  while (node.membership.now().size() < o.procs)
-    co_await node.membership.after(node.membership.now().generation);
-  const Group group(node, kGroup, std::make_shared<const View>(node.membership.now()));
+// The ranges of all sizes live as long as the network may use them.
+struct Memory {
+  explicit Memory(Node& node) : links(node.endpoint, Substance::Real) {}
+  LinkRoom links;
+  std::vector<std::unique_ptr<Case>> cases;
+};
+
+Task<void> measure_all(const Group& group, Memory& memory, const CollectiveRankOptions& o) {
   std::uint64_t operation = 0;
-  LinkRoom room(node.endpoint, Substance::Real);
-  const CostModel costs = co_await measure_links(group, room, ++operation);
+  const CostModel costs = co_await measure_links(group, memory.links, ++operation);
   for (const std::uint64_t bytes : o.bytes) {
     Choice choice = choose(costs, shape_of(group), Bytes(bytes));
     if (o.exchange != "auto") choice = {parse_exchange(o.exchange), 0, o.exchange + ", as asked"};
     if (group.rank == Rank(0)) fmt::print(stderr, "{}\n", choice.why);
-    Case memory(group, bytes, choice.exchange);
-    co_await measure_way(group, memory, Way::Owned, bytes, operation);
-    co_await measure_way(group, memory, Way::Copied, bytes, operation);
+    memory.cases.push_back(std::make_unique<Case>(group, bytes, choice.exchange));
+    Case& here = *memory.cases.back();
+    co_await here.fill();
+    co_await measure_way(group, here, Way::Owned, bytes, operation);
+    co_await measure_way(group, here, Way::Copied, bytes, operation);
+    memory.cases.pop_back();
   }
+}
+
+Task<void> measure(Node& node, const CollectiveRankOptions& o) {
+  while (node.membership.now().size() < o.procs)
+    co_await node.membership.after(node.membership.now().generation);
+  const Group group(node, kGroup, std::make_shared<const View>(node.membership.now()));
+  Memory memory(node);
+  std::exception_ptr error;
+  try {
+    co_await measure_all(group, memory, o);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  co_await node.endpoint.retire(kGroup, group.view->generation);
+  if (error) std::rethrow_exception(error);
 }
 
 }  // namespace

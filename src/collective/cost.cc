@@ -99,9 +99,11 @@ double double_tree(const Terms& t) {
   // Inside a host only the way down costs bytes, and what copies them is what adds.
   const double both_ways = (t.far ? 2 : 1) * t.m * t.link.beta;
   const double adding = t.m * t.gamma;
-  const double each = t.far ? std::max(share * both_ways, adding) : share * (both_ways + adding);
+  const double messages = 4 * C * t.link.overhead;
+  const double each = t.far ? std::max({share * both_ways, adding, messages})
+                            : share * (both_ways + adding) + messages;
   const double first = (2 * h - 1) * (both_ways + adding) / 2;
-  return 2 * h * t.link.alpha + (first + (C - 1) * each) / C + (C - 1) * 4 * t.link.overhead;
+  return 2 * h * t.link.alpha + (first + (C - 1) * each) / C;
 }
 
 double hierarchical(const CostModel& costs, const Terms& t, Bytes size) {
