@@ -1,11 +1,11 @@
 // What the members of a new view do before they go on: find out where each stands, and level up.
 //
 // The rule of the step commit (docs/decisions/0007). A step changes nothing of the state before all
-// members have told that they can finish it; whoever has heard all does finish it, whatever happens.
-// So members of the old view differ by at most one step. If anyone has finished t, the others copy
-// the state from there; else t is made anew, with the shares dealt again. A newcomer copies the
-// state too. If nobody has one, the first member loads the newest one kept; where none is, all start
-// from the beginning.
+// members have told that they can finish it; whoever has heard all does finish it, whatever
+// happens. So members of the old view differ by at most one step. If anyone has finished t, the
+// others copy the state from there; else t is made anew, with the shares dealt again. A newcomer
+// copies the state too. If nobody has one, the first member loads the newest one kept; where none
+// is, all start from the beginning.
 #pragma once
 
 #include <cstdint>

@@ -255,8 +255,11 @@ void SyncStep::cut_whole_range() {
 
 // ---- The rest of the model's state
 
-// A worker that will always be alone gives no step up: its forward passes may change the state.
-bool SyncStep::always_alone() const { return options_.workers == 1 && options_.recipe.shards == 0; }
+// A worker that is meant to be alone, and is, gives no step up: its forward passes may change the
+// state.
+bool SyncStep::always_alone() const {
+  return options_.workers == 1 && guests_.size() == 1 && options_.recipe.shards == 0;
+}
 
 // Before the first forward pass of a step. An earlier try at the same step may have changed it.
 void SyncStep::keep_rest() {
