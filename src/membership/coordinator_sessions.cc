@@ -148,6 +148,8 @@ void JobCoordinator::enter(Session& session, const Join& join, const Applicant& 
                               "process a rank of its own",
                               applicant.node, describe(life.row.process), describe(join.process)));
   }
+  // The first view waits from when its first node is here: programs may take long to start.
+  if (lives_.empty() && view_.members.empty()) started_ = now;
   Life life;
   life.row.member.node = applicant.node;
   life.row.member.role = applicant.role;

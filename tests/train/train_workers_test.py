@@ -172,7 +172,7 @@ class Killed(WorkersTest):
 class Stopped(WorkersTest):
     def test_all_stop_after_the_same_step_and_any_number_goes_on(self):
         folder = self.scratch / "stopped"
-        training = self.start(folder, *TINY, "--epochs", "30", "--workers", "4", "--save-every", "100000")
+        training = self.start(folder, *TINY, "--epochs", "20", "--workers", "4", "--save-every", "100000")
         self.begun(training)
         training.process.send_signal(signal.SIGTERM)
         finished = training.finish()
@@ -180,7 +180,7 @@ class Stopped(WorkersTest):
         self.assertEqual(finished.err.count("stopping after this step"), 1, finished)
         self.assertNotIn("failed", finished.err)
         stopped = summary(folder)["steps"]
-        self.assertIn(f"stopped after step {stopped} of 3000", finished.out)
+        self.assertIn(f"stopped after step {stopped} of 2000", finished.out)
         self.assertEqual([path.name for path in (folder / "checkpoint").glob("step-*")], [f"step-{stopped}"])
         made = {}
         for line in metrics(folder):
@@ -191,10 +191,10 @@ class Stopped(WorkersTest):
             shutil.copytree(folder, copy)
             finished = self.resume(copy, "--workers", workers).finish()
             self.assertEqual(finished.code, 0, finished)
-            self.assertIn(f"  step {stopped + 1}/3000", finished.out)
+            self.assertIn(f"  step {stopped + 1}/2000", finished.out)
             s = summary(copy)
-            self.assertEqual((s["workers"], s["steps"]), (workers, 3000))
-            self.assertEqual(s["ledger"]["consumed"], 30 * 2000)
+            self.assertEqual((s["workers"], s["steps"]), (workers, 2000))
+            self.assertEqual(s["ledger"]["consumed"], 20 * 2000)
 
     def test_the_second_signal_ends_it_at_once(self):
         training = self.start(self.scratch / "twice", "--model", "mlp:784-2048-2048-10", "--data",
@@ -256,6 +256,7 @@ class LeftBehind(WorkersTest):
         workers = workers_of(training.process.pid)
         self.assertEqual(set(workers), {0, 1, 2})
         training.kill()
+        training.finish()
         end = time.monotonic() + 10
         while any(pathlib.Path(f"/proc/{pid}").exists() for pid in workers.values()):
             self.assertLess(time.monotonic(), end, "workers outlive their launcher")
