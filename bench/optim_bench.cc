@@ -55,8 +55,8 @@ struct Model {
         s(n * slots(rule), Substance::Real),
         copy(n, Substance::Real) {
     Random random(Seed(1), Purpose::Problem);
-    for (float& x : w.all().data()) x = static_cast<float>(random.uniform() - 0.5);
-    for (float& x : g.all().data()) x = static_cast<float>(random.uniform() - 0.5);
+    for (const std::span<float> numbers : {w.all().data(), g.all().data()})
+      for (float& x : numbers) x = static_cast<float>(random.uniform() - 0.5);
   }
   Shard all() { return {w.all(), g.all(), s.all(), Elements(0), tensors}; }
 

@@ -138,8 +138,8 @@ class TrainBench {
   void measure_workers(const Model& model, int threads, std::vector<BenchRow>& rows) const;
 
  private:
-  static std::string python() {
-    return fmt::format("/usr/bin/python3 -B {}/pytorch_train.py", SHOAL_BENCH_PEERS);
+  std::string python() const {
+    return fmt::format("{} -B {}/pytorch_train.py", options_.python, SHOAL_BENCH_PEERS);
   }
   std::string command_of(const Model& model, int threads, int steps, const fs::path& out,
                          const std::string& flags) const;

@@ -12,10 +12,11 @@
 namespace shoal {
 
 struct TrainBenchOptions {
-  std::string shoal;                // the path of this program
-  std::string peer = "pytorch";     // or none
-  std::vector<std::string> models;  // empty: all
-  std::vector<int> threads = {1};   // of ours and theirs, each worker
+  std::string shoal;                        // the path of this program
+  std::string peer = "pytorch";             // or none
+  std::string python = "/usr/bin/python3";  // that has torch
+  std::vector<std::string> models;          // empty: all
+  std::vector<int> threads = {1};           // of ours and theirs, each worker
   int workers = 1;
   int rounds = 9;    // ours and theirs in turn; medians count
   double scale = 1;  // length of a round

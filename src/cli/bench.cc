@@ -30,6 +30,7 @@ struct Options {
 
 struct TrainOptions {
   std::string peer = "pytorch";
+  std::string python = "/usr/bin/python3";
   std::string models;
   std::string threads = "1";
   std::uint64_t workers = 1;
@@ -195,6 +196,7 @@ ExitCode run_training(const Options& o, const TrainOptions& t) {
   TrainBenchOptions train;
   train.shoal = std::filesystem::read_symlink("/proc/self/exe");
   train.peer = t.peer;
+  train.python = t.python;
   train.models = words_in(t.models);
   train.threads.clear();
   for (const std::string& word : words_in(t.threads)) {
@@ -276,6 +278,7 @@ Command bench_command() {
       .summary = "training, beside PyTorch's own loop, or its DDP with several workers",
       .options = {{"--workers", "how many workers, all on this host", &t->workers},
                   {"--peer", "beside what", &t->peer, false, {"pytorch", "none"}},
+                  {"--python", "that has torch, for data and peer", &t->python},
                   {"--models", "some of them, with commas between; by default all", &t->models},
                   {"--threads", "of ours and theirs; several with commas between", &t->threads},
                   {"--no-tune", "ours probes nothing", &t->no_tune},
