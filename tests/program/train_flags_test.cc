@@ -97,10 +97,8 @@ TEST(LargeBatches, FlagsAreReadAndBadValuesRefused) {
       normalization_of(flags_of({"--batch-norm", "group:32", "--weight-norm"}));
   EXPECT_EQ(to_string(norm.batch_norm), "group:32");
   EXPECT_TRUE(norm.weight_norm);
-  for (const char* bad :
-       {"group", "group:", "group:1", "group:0", "group:x", "group:-4", "Sync", ""})
-    if (*bad != 0)
-      EXPECT_THAT(refusal({"--batch-norm", bad}), HasSubstr(fmt::format("--batch-norm {}", bad)));
+  for (const char* bad : {"group", "group:", "group:1", "group:0", "group:x", "group:-4", "Sync"})
+    EXPECT_THAT(refusal({"--batch-norm", bad}), HasSubstr(fmt::format("--batch-norm {}", bad)));
   EXPECT_EQ(refusal({"--batch-growth", "2@10,20"}), "");
   EXPECT_THAT(refusal({"--batch-growth", "2"}), HasSubstr("2@10,20"));
   EXPECT_EQ(refusal({"--batch-norm", "sync", "--workers", "2"}), "");
