@@ -13,6 +13,7 @@ Task<void> all_gather(const Group& group, std::span<std::byte> blocks, std::span
   SHOAL_CHECK_EQ(blocks.size(), room.size());
   const std::uint64_t size = blocks.size() / P;
   if (P == 1) co_return;
+  if (size == 0) co_return co_await barrier(group, operation);
 
   // In `room` block k is that of rank r-k, so that what is held is always a prefix.
   std::memcpy(room.data(), blocks.data() + r * size, size);
