@@ -102,6 +102,7 @@ class Worker {
   std::vector<bool> in_need_;
   Rank source_;
   bool transfer_due_ = false;
+  std::optional<Progress> before_;  // of the state that is here while a later one is to come
   bool initial_ = false;
   // Buffers of exchanges live here: a cancelled one may be busy until its generation is retired.
   std::vector<std::byte> blocks_, room_;
@@ -276,6 +277,8 @@ Task<void> Worker::evaluate(const Group& group) {
 
 Task<void> Worker::level_up(const Group& group) {
   const std::uint64_t P = group.size();
+  // A later state was to come, and did not: the one before is still here.
+  if (before_) replica_.restore(*std::exchange(before_, std::nullopt));
   const Standing own{replica_.step.value(), replica_.lineage.value(), replica_.valid ? 1U : 0U,
                      evaluated_.value()};
   blocks_.assign(P * sizeof(Standing), std::byte{0});
@@ -292,6 +295,7 @@ Task<void> Worker::level_up(const Group& group) {
   initial_ = false;
   if (in_need_[group.rank.value()]) {
     if (replica_.valid) node_.env.probe("sync: a state was copied by one a step behind");
+    if (replica_.valid) before_ = replica_.progress();
     replica_.valid = false;  // until all of it is here
   }
   if (group.rank == source_ && plan.from_keeper) {
@@ -366,6 +370,8 @@ Task<void> Worker::transfer(const Group& group) {
     } else {
       co_await take(group, group.view->at(source_));
     }
+    if (before_) replica_.exchange_copies();
+    before_.reset();
     replica_.valid = true;
     agreed(group.view->generation);
     step_.state_arrived();
@@ -385,10 +391,12 @@ Task<void> Worker::give(const Group& group, NodeId to) {
     co_await node_.endpoint.send(to, group.tag(kTransfer, 3), replica_.slots().bytes());
 }
 
+// Whoever has a state keeps it until the later one is complete: its giver may be lost, too.
 Task<void> Worker::take(const Group& group, NodeId from) {
-  co_await take_part(group, from, 2, replica_.w().bytes());
-  if (replica_.slots().n > Elements(0))
-    co_await take_part(group, from, 3, replica_.slots().bytes());
+  const Range w = before_ ? replica_.next_w() : replica_.w();
+  const Range slots = before_ ? replica_.next_slots() : replica_.slots();
+  co_await take_part(group, from, 2, w.bytes());
+  if (slots.n > Elements(0)) co_await take_part(group, from, 3, slots.bytes());
 }
 
 Task<void> Worker::take_part(const Group& group, NodeId from, std::uint64_t part, MutBuf room) {
