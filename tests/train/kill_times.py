@@ -74,7 +74,7 @@ def run(ways, count, *options):
         if when is not None:
             strikes.append((ways[i % len(ways)], when))
     training.wait_until(lambda: members(training) == WORKERS, "all workers at the end")
-    time.sleep(0.5)
+    time.sleep(1.5)  # Steps are made in that view too.
     training.process.send_signal(signal.SIGTERM)
     finished = training.finish()
     assert finished.code == 3, finished
