@@ -13,8 +13,6 @@ namespace {
 constexpr Duration kLongest = std::chrono::hours(24 * 365 * 100);
 // Fewer elements take less time than the way to another thread and back.
 constexpr Elements kSmall{1 << 14};
-// So many of those run at once, in the turn that asks for them; the next waits for the next turn.
-constexpr std::uint64_t kAtOnceMax = 16;
 
 void finish(WorkOp& op, std::exception_ptr error) {
   if (error) {
@@ -65,9 +63,7 @@ bool LiveEnv::post(const std::function<void()>& f) {
 
 void LiveEnv::start_work(WorkOp& op) {
   ComputeThread* const thread = thread_of(op);
-  const bool small = is_small(op);
-  if (small && inline_->queue.empty() && may_run_at_once()) return run(op);
-  if (thread == nullptr || small) {
+  if (thread == nullptr || is_small(op)) {
     inline_->queue.push_back(&op);
     return schedule_inline();
   }
@@ -85,11 +81,6 @@ bool LiveEnv::is_small(const WorkOp& op) const {
   const bool long_by_nature =
       op.kind() == Work::Forward || op.kind() == Work::Backward || op.kind() == Work::Io;
   return !long_by_nature && op.n() <= kSmall && inline_->submitted == 0;
-}
-
-bool LiveEnv::may_run_at_once() {
-  if (std::exchange(turn_, loop_->turns()) != loop_->turns()) at_once_ = 0;
-  return at_once_++ < kAtOnceMax;
 }
 
 bool LiveEnv::abort_work(WorkOp& op) {
@@ -110,11 +101,6 @@ void LiveEnv::schedule_inline() {
 void LiveEnv::run_inline() {
   WorkOp& op = *inline_->queue.front();
   inline_->queue.pop_front();
-  run(op);
-  if (!inline_->queue.empty()) schedule_inline();
-}
-
-void LiveEnv::run(WorkOp& op) {
   std::exception_ptr error;
   try {
     op.run();
@@ -122,6 +108,7 @@ void LiveEnv::run(WorkOp& op) {
     error = std::current_exception();
   }
   finish(op, std::move(error));
+  if (!inline_->queue.empty()) schedule_inline();
 }
 
 }  // namespace shoal

@@ -19,7 +19,7 @@ struct LiveEnvOptions {
   // Who runs the functions of work(). Null: the loop's thread, one function a turn, so that
   // messages and timers get their turns between the slices of a long piece of work. What takes less
   // time than the way to another thread and back runs on the loop's in any case, when nothing else
-  // of the node is being computed; and a few of those a turn at once, without waiting for the next.
+  // of the node is being computed.
   ComputeThread* compute = nullptr;
   ComputeThread* io = nullptr;   // Who runs those of Work::Io. Null: whoever runs the others.
   Recorder* recorder = nullptr;  // may be null; used by the loop's thread only
@@ -52,8 +52,6 @@ class LiveEnv final : public Env {
     std::uint64_t submitted = 0;  // to the compute thread, and not yet seen to have ended
   };
   bool is_small(const WorkOp& op) const;
-  bool may_run_at_once();
-  static void run(WorkOp& op);
   ComputeThread* thread_of(const WorkOp& op) const;
   void schedule_inline();
   void run_inline();
@@ -61,8 +59,6 @@ class LiveEnv final : public Env {
   LiveLoop* loop_;
   LiveEnvOptions options_;
   std::shared_ptr<Inline> inline_;
-  std::uint64_t turn_ = 0;     // of the loop, in which
-  std::uint64_t at_once_ = 0;  // so many pieces have run at once
 };
 
 }  // namespace shoal

@@ -117,7 +117,6 @@ void LiveLoop::turn() {
   if (!watched_.empty() && turns_ % kTurnsPerLook == 0) wait(0);
   run_injected();
   run_deferred();
-  turn_began_ = now();
   fire_timers();
   for (int i = 0; i < kResumptionsPerTurn && executor_.run_one();) ++i;
   if (stopping_) return;
@@ -160,7 +159,8 @@ void LiveLoop::cancel(Timer timer) {
 }
 
 void LiveLoop::fire_timers() {
-  const Time time = turn_began_;
+  if (timers_.empty()) return;
+  const Time time = now();
   // A timer that sets another at once must not keep the loop here.
   const std::uint64_t set_before = timer_sequence_;
   while (!timers_.empty()) {
@@ -198,7 +198,7 @@ bool LiveLoop::arm() {
       pollers_, [](const Polled& p) { return p.poller == nullptr || p.poller->arm(); });
 }
 
-bool LiveLoop::spin() { return !pollers_.empty() && turn_began_ < spin_until_; }
+bool LiveLoop::spin() { return !pollers_.empty() && now() < spin_until_; }
 
 void LiveLoop::judge_sleep(Duration slept) {
   if (slept < kShortSleep) {

@@ -160,7 +160,6 @@ class LiveLoop {
     Duration spin;
   };
   std::vector<Polled> pollers_;
-  Time turn_began_{};  // with its timers; the clock is not read more often than it must
   Time spin_until_{};
   int spin_times_ = 1;  // a power of two
   std::vector<Watched> stall_sources_;
