@@ -50,7 +50,7 @@ TEST(MemberRefusal, WithoutAStoreASilentCoordinatorIsTheEndToo) {
   job.sim().freeze(kLauncher);
   job.sim().run_for(25s);
   EXPECT_TRUE(job.process(0).running()) << "it may come back";
-  job.sim().run_for(10s);
+  job.sim().run_for(30s);
   EXPECT_THAT(job.process(0).error(), HasSubstr("lost the coordinator at p50"));
 }
 
