@@ -234,8 +234,8 @@ Task<void> JobMember::listen(ControlLink& link) {
 Task<void> JobMember::speak(ControlLink& link) {
   while (true) {
     const Duration silence = look() - gaps_.last();
-    // Where nobody else could take its place a silent coordinator is waited for: whoever hangs up on
-    // it is taken for lost when it comes to itself.
+    // Where nobody else could take its place a silent coordinator is waited for: whoever hangs up
+    // on it is taken for lost when it comes to itself.
     const Duration patience =
         gaps_.patience(options_.job.view.suspect_after) * (options_.coordinator.empty() ? 1 : 10);
     if (silence > patience) {
