@@ -9,8 +9,11 @@
 // When it ends at one member, every member has begun it. Failure: as ring_all_reduce.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "collective/group.h"
 #include "runtime/task.h"
@@ -21,6 +24,31 @@ namespace shoal {
 // It must live until the generation is retired. `room` has the size of `blocks`, and lives as long.
 Task<void> all_gather(const Group& group, std::span<std::byte> blocks, std::span<std::byte> room,
                       std::uint64_t operation);
+
+// The blocks of one all-gather after the other; lives until the generation is retired.
+class Gathering {
+ public:
+  // What all members give, in rank order. Each gives as many values.
+  template <class T>
+  Task<std::vector<T>> of_all(const Group& group, std::span<const T> own, std::uint64_t operation) {
+    blocks_.assign(group.size() * own.size_bytes(), std::byte{0});
+    room_.assign(blocks_.size(), std::byte{0});
+    std::ranges::copy(
+        std::as_bytes(own),
+        blocks_.begin() + static_cast<std::ptrdiff_t>(group.rank.value() * own.size_bytes()));
+    co_await all_gather(group, blocks_, room_, operation);
+    std::vector<T> values(group.size() * own.size());
+    std::ranges::copy(blocks_, std::as_writable_bytes(std::span(values)).begin());
+    co_return values;
+  }
+  template <class T>
+  Task<std::vector<T>> of_all(const Group& group, const T& own, std::uint64_t operation) {
+    return of_all(group, std::span<const T>(&own, 1), operation);
+  }
+
+ private:
+  std::vector<std::byte> blocks_, room_;
+};
 
 // Ends nowhere before it has begun everywhere: the same rounds, of empty messages.
 Task<void> barrier(const Group& group, std::uint64_t operation);

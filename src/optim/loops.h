@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "optim/rule.h"
 #include "optim/wide.h"
@@ -37,6 +38,12 @@ void apply_lars(const Rule& rule, const Terms& terms, const Piece& piece, Width 
 void apply_lamb(const Rule& rule, const Terms& terms, const Piece& piece, Width width);
 // Whichever the rule names.
 void apply_rule(const Rule& rule, const Terms& terms, const Piece& piece, Width width);
+
+// REQUIRES: at least two terms. sum[i] = terms[0][at + i] + terms[1][at + i] + .., in this order,
+// for the elements of the piece. Asks memory for what the next pieces will need, the state as well
+// as the terms: the sum and the rule's own loop run in turn, and neither would keep it busy alone.
+void add_up(std::span<const float* const> terms, std::size_t at, const Piece& piece, float* sum,
+            Width width);
 
 // Sums of squares in double precision.
 struct Squares {

@@ -1,6 +1,7 @@
 #include "optim/update.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 
@@ -35,6 +36,7 @@ void check(const Rule& rule, const UpdateStep& step, const Shard& shard) {
   }
   SHOAL_CHECK_GE(step.t, 1U);
   SHOAL_CHECK_GT(step.samples, 0);
+  if (shard.terms.size() > 1) SHOAL_CHECK_EQ(rounds(rule), 0U, "norms of a gradient not added up");
   if (!shard.w.data().empty()) {
     SHOAL_CHECK_EQ(shard.g.data().size(), shard.w.data().size(), "a phantom gradient");
     SHOAL_CHECK_EQ(shard.slots.data().size(), shard.slots.n.value(), "phantom slots");
@@ -68,20 +70,31 @@ Piece after(const Rule& rule, const Shard& shard, std::size_t from, std::size_t 
   return piece_of(rule, shard, shard.w, shard.slots, from, to);
 }
 
-// Moves the piece of w and slots by a step. A state that lies elsewhere is copied block by block,
-// each small enough to be still in the cache when the loop comes to it.
+void copy_state(const Rule& rule, const Piece& from, const Piece& to) {
+  std::memcpy(to.w, from.w, from.n * sizeof(float));
+  for (unsigned s = 0; s < slots(rule); ++s)
+    std::memcpy(to.slot[s], from.slot[s], from.n * sizeof(float));
+}
+
+// Moves the piece of w and slots by a step. A state that lies elsewhere is copied, and a gradient
+// of several terms added up, block by block, each small enough to be still in the nearest cache
+// when the loop comes to it.
 void apply_piece(const Rule& rule, const Terms& terms, const Shard& shard, std::size_t from,
                  std::size_t to, Width width) {
-  if (shard.before_w.arena == nullptr)
+  const bool elsewhere = shard.before_w.arena != nullptr;
+  if (!elsewhere && shard.terms.empty())
     return apply_rule(rule, terms, after(rule, shard, from, to), width);
-  constexpr std::size_t kBlock = 2048;
+  constexpr std::size_t kBlock = 1024;
+  std::array<float, kBlock> sum;
   for (std::size_t at = from; at < to; at += kBlock) {
     const std::size_t end = std::min(to, at + kBlock);
-    const Piece old = before(rule, shard, at, end);
-    const Piece now = after(rule, shard, at, end);
-    std::memcpy(now.w, old.w, old.n * sizeof(float));
-    for (unsigned s = 0; s < slots(rule); ++s)
-      std::memcpy(now.slot[s], old.slot[s], old.n * sizeof(float));
+    Piece now = after(rule, shard, at, end);
+    if (elsewhere) copy_state(rule, before(rule, shard, at, end), now);
+    if (shard.terms.size() == 1) now.g = shard.terms[0] + at;
+    if (shard.terms.size() > 1) {
+      add_up(shard.terms, at, now, sum.data(), width);
+      now.g = sum.data();
+    }
     apply_rule(rule, terms, now, width);
   }
 }
@@ -207,7 +220,11 @@ Task<void> apply(Env& env, const Rule& rule, UpdateStep step, Shard shard, const
   };
   // What was measured last is still in the cache.
   const Order order = rounds(rule) > 0 ? Order::Backward : Order::Forward;
-  co_await in_slices(env, Work::Update, shard.w.n.value(), shard.w.data().empty(), order, 1, slice);
+  // The speed is that of memory: a term more is one array more to pass over.
+  const double arrays = 3 + 2 * slots(rule);
+  const double more = shard.terms.empty() ? 0 : static_cast<double>(shard.terms.size() - 1);
+  co_await in_slices(env, Work::Update, shard.w.n.value(), shard.w.data().empty(), order,
+                     1 + more / arrays, slice);
 }
 
 Task<void> update(Env& env, const Rule& rule, UpdateStep step, Shard shard) {

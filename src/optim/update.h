@@ -53,6 +53,9 @@ struct Shard {
   // are then overwritten.
   Range before_w{};
   Range before_slots{};
+  // Where the gradient lies in several places: it is the sum of these, in their order, and not g.
+  // Each begins where w does; those of a phantom are null. One only, for rules that need norms.
+  std::span<const float* const> terms{};
 };
 
 // Sums of squares that shards add up. Empty counts as zero.

@@ -1,10 +1,8 @@
 #include "strategy/pass_meeting.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/error.h"
-#include "collective/dissemination.h"
 
 namespace shoal {
 
@@ -42,14 +40,8 @@ Task<void> PassMeeting::serve() {
 }
 
 Task<void> PassMeeting::add_over_members(std::span<double> numbers) {
-  const std::uint64_t P = group_.size();
-  room_.blocks.assign(P * numbers.size_bytes(), std::byte{0});
-  room_.room.assign(P * numbers.size_bytes(), std::byte{0});
-  std::memcpy(room_.blocks.data() + group_.rank.value() * numbers.size_bytes(), numbers.data(),
-              numbers.size_bytes());
-  co_await all_gather(group_, room_.blocks, room_.room, operation_++);
-  std::vector<double> all(P * numbers.size());
-  std::memcpy(all.data(), room_.blocks.data(), room_.blocks.size());
+  const std::span<const double> own = numbers;
+  const std::vector<double> all = co_await gathering_.of_all(group_, own, operation_++);
   std::ranges::fill(numbers, 0);
   for (std::size_t i = 0; i < all.size(); ++i) numbers[i % numbers.size()] += all[i];
 }

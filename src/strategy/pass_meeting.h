@@ -17,6 +17,7 @@
 #include <span>
 #include <vector>
 
+#include "collective/dissemination.h"
 #include "collective/group.h"
 #include "learner/normalization.h"
 #include "runtime/channel.h"
@@ -28,13 +29,9 @@ namespace shoal {
 // thread. Invariant: every question is answered once, or refused.
 class PassMeeting final : public Meeting {
  public:
-  // Memory of the exchanges, which may be busy until the generation is retired.
-  struct Room {
-    std::vector<std::byte> blocks, room;
-  };
   // Operations are numbered from `operation` on.
-  PassMeeting(const Group& group, Room& room, std::uint64_t operation)
-      : group_(group), room_(room), operation_(operation) {}
+  PassMeeting(const Group& group, Gathering& gathering, std::uint64_t operation)
+      : group_(group), gathering_(gathering), operation_(operation) {}
 
   void add_up(std::span<double> numbers) override;
   // Until close(), which is called when the pass has ended.
@@ -49,7 +46,7 @@ class PassMeeting final : public Meeting {
   Task<void> add_over_members(std::span<double> numbers);
 
   const Group& group_;
-  Room& room_;
+  Gathering& gathering_;
   std::uint64_t operation_;
   Channel<std::span<double>> questions_;
   bool refusing_ = false;

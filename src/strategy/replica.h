@@ -27,21 +27,24 @@ struct Replica {
   // `slots_each` numbers of optimizer state for each parameter.
   Replica(Endpoint& endpoint, const Learner& learner, Ledger epochs, unsigned slots_each = 0)
       : N(learner.layout().parameters()),
-        g(endpoint, N, learner.substance()),
-        scratch(endpoint, N, learner.substance()),
         ledger(std::move(epochs)),
         endpoint_(&endpoint),
-        substance_(learner.substance()) {
+        substance_(learner.substance()),
+        g_(endpoint, N, substance_),
+        scratch_(endpoint, N, substance_) {
     add_copy(learner.layout().all(), N * slots_each);
   }
 
   const Elements N;
-  Arena g;        // the gradient of the step at hand
-  Arena scratch;  // of the collectives
-  Step step;      // the state is that before it
+  Step step;  // the state is that before it
   Generation lineage;
   Ledger ledger;
   bool valid = false;  // holds a state at all; false for a newcomer
+
+  // The gradient of the step at hand; and as much memory beside it, of the collectives.
+  Arena& g() { return exchanged_ ? scratch_ : g_; }
+  Arena& scratch() { return exchanged_ ? g_ : scratch_; }
+  void exchange_gradients() { exchanged_ = !exchanged_; }
 
   // The state: parameters, then the rest of the model's state (learner/layout.h), and the
   // optimizer's slots, one after the other.
@@ -81,6 +84,8 @@ struct Replica {
 
   Endpoint* endpoint_;
   Substance substance_;
+  Arena g_, scratch_;
+  bool exchanged_ = false;
   std::deque<Copy> copies_;
   std::size_t now_ = 0;
 };

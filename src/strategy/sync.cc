@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstring>
 #include <exception>
 #include <optional>
 #include <vector>
@@ -53,6 +52,7 @@ class Worker {
   // All members of the view take part, from its first exchange to the end. True: the job is done;
   // false: the view changed.
   Task<bool> in_view(ViewPtr view);
+  Task<bool> to_the_end(const Group& group);
   Task<bool> before_next_view(Task<void> exchange);
   Task<void> level_up(const Group& group);
   Task<void> announce(const Group& group);
@@ -72,7 +72,6 @@ class Worker {
   bool evaluation_due() const;
   Task<void> evaluate(const Group& group);
   Task<void> save();
-  Task<void> barrier(const Group& group);
 
   // A place in an epoch, counted over all epochs.
   std::uint64_t position(std::uint64_t epoch, std::uint64_t at) const {
@@ -105,7 +104,7 @@ class Worker {
   std::optional<Progress> before_;  // of the state that is here while a later one is to come
   bool initial_ = false;
   // Buffers of exchanges live here: a cancelled one may be busy until its generation is retired.
-  std::vector<std::byte> blocks_, room_;
+  Gathering gathering_;
   StateWords state_{};
   std::vector<std::uint64_t> spans_;
 };
@@ -150,6 +149,24 @@ Task<void> Worker::through_views() {
 Task<bool> Worker::in_view(ViewPtr view) {
   const Group group(node_, kGroup, view);
   if (journal_ != nullptr) journal_->view_begun(*view);
+  const Context context = co_await current();
+  TaskGroup lending(context);
+  step_.lend_by(lending);
+  bool done = false;
+  std::exception_ptr error;
+  try {
+    done = co_await to_the_end(group);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  // Whoever goes on to the next view takes nothing any more of what was lent in this one.
+  lending.cancel();
+  co_await lending.join();
+  if (error) std::rethrow_exception(error);
+  co_return done;
+}
+
+Task<bool> Worker::to_the_end(const Group& group) {
   const bool level = co_await before_next_view(level_up(group));
   if (!level) co_return false;
 
@@ -166,7 +183,7 @@ Task<bool> Worker::in_view(ViewPtr view) {
     }
     if (node_.env.buggify("sync: late to commit"))
       co_await node_.env.sleep(std::chrono::milliseconds(3));
-    co_await commit(view->generation, group.rank);
+    co_await commit(group.view->generation, group.rank);
 
     const bool due =
         options_.save_every > Step(0) && replica_.step.value() % options_.save_every.value() == 0;
@@ -174,7 +191,7 @@ Task<bool> Worker::in_view(ViewPtr view) {
   }
   // The result is safe before the first worker leaves: whoever comes later finds it.
   if (group.rank == Rank(0)) co_await save();
-  co_return co_await before_next_view(barrier(group));
+  co_return co_await before_next_view(barrier(group, kBarrier));
 }
 
 // All that a step needs of this member at once. Who has no state yet gets it meanwhile.
@@ -199,9 +216,6 @@ Task<void> Worker::step(const Group& group) {
 
 // False: it was given up for a new view, and nothing has changed.
 Task<bool> Worker::make_step(const Group& group) {
-  const Context context = co_await current();
-  TaskGroup lending(context);
-  step_.lend_by(lending);
   bool counts = false;
   std::exception_ptr error;
   try {
@@ -211,10 +225,6 @@ Task<bool> Worker::make_step(const Group& group) {
     error = std::current_exception();
   }
   step_.let_go();
-  // Whoever goes on to the next view takes nothing any more of what was lent in this one.
-  if (counts && !error) co_await before_next_view(step_.all_returned());
-  lending.cancel();
-  co_await lending.join();
   if (error) std::rethrow_exception(error);
   co_return counts;
 }
@@ -231,8 +241,9 @@ Task<void> Worker::commit(Generation generation, Rank rank) {
   if (journal_ != nullptr) co_await journal_->step_done(std::move(report));
 }
 
-// What waits for others ends when there is a newer view; a view that is there already wins.
+// What waits for others ends when there is a newer view, and does not begin where that is known.
 Task<bool> Worker::before_next_view(Task<void> exchange) {
+  if (node_.membership.now().generation > last_) co_return false;
   auto first = co_await race(node_.membership.after(last_), std::move(exchange));
   co_return first.index() == 1;
 }
@@ -259,12 +270,8 @@ Task<void> Worker::evaluate(const Group& group) {
   const std::uint64_t r = group.rank.value();
   const Time begin = node_.env.now();
   const Score own = co_await learner_.evaluate(node_.env, replica_.w(), r * n / P, (r + 1) * n / P);
-  blocks_.assign(P * sizeof(Score), std::byte{0});
-  room_.assign(P * sizeof(Score), std::byte{0});
-  std::memcpy(blocks_.data() + r * sizeof(Score), &own, sizeof own);
-  co_await all_gather(group, blocks_, room_, kEvaluation + replica_.step.value());
-  std::vector<Score> scores(P);
-  std::memcpy(scores.data(), blocks_.data(), blocks_.size());
+  const std::vector<Score> scores =
+      co_await gathering_.of_all(group, own, kEvaluation + replica_.step.value());
   EvaluationReport report;
   report.step = replica_.step;
   const LedgerPlace place = replica_.ledger.place();
@@ -281,12 +288,7 @@ Task<void> Worker::level_up(const Group& group) {
   if (before_) replica_.restore(*std::exchange(before_, std::nullopt));
   const Standing own{replica_.step.value(), replica_.lineage.value(), replica_.valid ? 1U : 0U,
                      evaluated_.value()};
-  blocks_.assign(P * sizeof(Standing), std::byte{0});
-  room_.assign(P * sizeof(Standing), std::byte{0});
-  std::memcpy(blocks_.data() + group.rank.value() * sizeof(Standing), &own, sizeof own);
-  co_await all_gather(group, blocks_, room_, kStandings);
-  std::vector<Standing> standings(P);
-  std::memcpy(standings.data(), blocks_.data(), blocks_.size());
+  const std::vector<Standing> standings = co_await gathering_.of_all(group, own, kStandings);
 
   const RecoveryPlan plan = plan_recovery(standings);
   source_ = plan.source;
@@ -413,12 +415,6 @@ void Worker::make_initial_state() {
 
 void Worker::agreed(Generation generation) {
   note(EventKind::StateAgreed, generation, replica_.step.value(), hash(), replica_.lineage.value());
-}
-
-Task<void> Worker::barrier(const Group& group) {
-  blocks_.assign(group.size(), std::byte{1});
-  room_.assign(group.size(), std::byte{0});
-  co_await all_gather(group, blocks_, room_, kBarrier);
 }
 
 void Worker::note(EventKind kind, Generation generation, std::uint64_t a, std::uint64_t b,

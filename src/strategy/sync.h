@@ -8,7 +8,7 @@
 //     g <- sum over own samples of the gradient at w     (backward; bucket by bucket, last first)
 //     by recipe.updater, each bucket as soon as it is ready:
 //       everyone   g <- all-reduce(g)
-//       owners     g[own part] <- reduce-scatter(g)
+//       owners     g[own part] <- reduce-scatter(g)      (on one host: with the update)
 //       root       g <- reduce(g) at rank 0
 //     tell all that t can be finished, and hear it of all
 //       everyone   w <- update(w, g / B_global, eta_t)

@@ -1,5 +1,4 @@
 // The first half of a synchronous step: who computes what, and the gradients.
-#include <cstring>
 
 #include "collective/dissemination.h"
 #include "collective/reduce.h"
@@ -161,16 +160,16 @@ Task<void> SyncStep::compute(Channel<Ready>& ready, Rank rank) {
   Meeting* const meeting = meeting_ ? &*meeting_ : nullptr;
   if (n == 0) {
     Portion nothing{replica_.ledger.epoch(), replica_.step, rank.value(), {}};
-    const GradientTarget target{replica_.g.all(), nullptr, meeting};
+    const GradientTarget target{replica_.g().all(), nullptr, meeting};
     co_await learner_.gradient(node_.env, replica_.w(), target, std::move(nothing), ready,
                                report_.own);
     if (meeting_) meeting_->close();
     co_return;
   }
-  Adder adder(replica_.g.all());
+  Adder adder(replica_.g().all());
   const std::size_t passes = std::min<std::size_t>(options_.recipe.accumulate, n);
   for (std::size_t pass = 0; pass < passes; ++pass) {
-    const GradientTarget target{replica_.g.all(), pass == 0 ? nullptr : &adder, meeting};
+    const GradientTarget target{replica_.g().all(), pass == 0 ? nullptr : &adder, meeting};
     Channel<Ready> unheard;
     Channel<Ready>& heard = pass + 1 == passes ? ready : unheard;
     Portion portion = portion_of(*own, pass, passes);
@@ -295,13 +294,8 @@ Task<void> SyncStep::average_rest(const Group& group) {
     if (lots_[i].winner != kDropped) place[i] = lots_each[lots_[i].winner.value()]++;
   const std::size_t most = std::max<std::size_t>(1, *std::ranges::max_element(lots_each));
   rest_after_.resize(most * count, 0.0F);
-  rests_.blocks.assign(P * most * count * sizeof(float), std::byte{0});
-  rests_.room.assign(rests_.blocks.size(), std::byte{0});
-  std::memcpy(rests_.blocks.data() + group.rank.value() * most * count * sizeof(float),
-              rest_after_.data(), most * count * sizeof(float));
-  co_await all_gather(group, rests_.blocks, rests_.room, kRests + replica_.step.value());
-  std::vector<float> all(P * most * count);
-  std::memcpy(all.data(), rests_.blocks.data(), rests_.blocks.size());
+  const std::span<const float> own = rest_after_;
+  const std::vector<float> all = co_await rests_.of_all(group, own, kRests + replica_.step.value());
 
   const Layout& layout = learner_.layout();
   const std::size_t averaged = (layout.averaged() - layout.parameters()).value();

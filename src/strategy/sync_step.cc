@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "base/error.h"
 #include "collective/direct.h"
@@ -22,10 +21,6 @@ constexpr std::uint64_t kOperationsEach = 8;
 constexpr std::uint64_t kReduce = 0;
 constexpr std::uint64_t kSpread = 1;  // and on, one for each array of the state
 constexpr std::uint64_t kNotes = std::uint64_t{1} << 44U;
-constexpr std::uint64_t kNorms = std::uint64_t{3} << 44U;
-constexpr std::uint64_t kRounds = 4;
-constexpr std::uint64_t kSums = std::uint64_t{10} << 44U;
-constexpr std::uint64_t kParts = std::uint64_t{11} << 44U;
 constexpr std::uint64_t kLinks = std::uint64_t{7} << 44U;
 constexpr std::uint64_t kMeetings = std::uint64_t{8} << 44U;
 constexpr std::uint64_t kMeetingsMax = 4096;  // in a step
@@ -36,11 +31,6 @@ std::vector<Segment> segments_of(const Layout& layout) {
   for (const TensorEntry& t : layout.parameter_tensors())
     segments.push_back({t.at, t.n, true, t.shape.size() > 1});
   return segments;
-}
-
-template <class T>
-void put_block(std::vector<std::byte>& blocks, std::uint64_t r, std::span<const T> values) {
-  std::memcpy(blocks.data() + r * values.size_bytes(), values.data(), values.size_bytes());
 }
 
 }  // namespace
@@ -61,6 +51,8 @@ void SyncStep::begin_view(const View& view, std::vector<bool> guests) {
   const Updater updater = options_.recipe.updater;
   in_place_ = updater == Updater::Everyone || updater == Updater::Apart ||
               (updater == Updater::Owners && one_host) || view.size() == 1;
+  added_late_ = in_place_ && updater == Updater::Owners && options_.recipe.shards == 0 &&
+                rounds(options_.rule) == 0;
 }
 
 Task<std::string> SyncStep::choose_exchange(const Group& group) {
@@ -94,6 +86,12 @@ Task<void> SyncStep::run(const Group& group) {
   buckets_.clear();
   keep_rest();
   const Time begin = node_.env.now();
+  // Others may still read the gradient of the last step; that of the one before is free.
+  if (added_late_) {
+    replica_.exchange_gradients();
+    turn_ = 1 - turn_;
+  }
+  co_await returned(gradients_lent_[turn_]);
   if (options_.recipe.shards > 0) {
     co_await compute_shards(group);
   } else if (options_.recipe.turnout != Turnout::All) {
@@ -127,7 +125,8 @@ Task<void> SyncStep::run(const Group& group) {
       }
     });
   co_await average_rest(group);
-  if (in_place_ && options_.recipe.updater == Updater::Owners) co_await hold_sums(group);
+  if (in_place_ && options_.recipe.updater == Updater::Owners) co_await hold_gradients(group);
+  co_await returned(state_lent_);  // which finish() may change
   begun_ = begin;
 }
 
@@ -147,16 +146,17 @@ std::uint64_t SyncStep::operation(const Ready& bucket, std::uint64_t what) const
 }
 
 Task<void> SyncStep::reduce(const Group& group, const Ready& bucket) {
-  const Range g = replica_.g.range(bucket.at, bucket.n);
+  const Range g = replica_.g().range(bucket.at, bucket.n);
   const std::uint64_t number = operation(bucket, kReduce);
   switch (options_.recipe.updater) {
     case Updater::Everyone: {
       if (group.size() == 1) co_return;
-      const Range scratch = replica_.scratch.range(bucket.at, bucket.n);
+      const Range scratch = replica_.scratch().range(bucket.at, bucket.n);
       co_await all_reduce(exchange_of(group, g.bytes().size), group, g, scratch, number);
       break;
     }
     case Updater::Owners:
+      if (added_late_) co_return;
       if (options_.recipe.shards > 0) {
         co_await reduce_shards(group, bucket, number);
       } else {
@@ -166,7 +166,8 @@ Task<void> SyncStep::reduce(const Group& group, const Ready& bucket) {
       break;
     case Updater::Apart: break;
     case Updater::Root:
-      co_await tree_reduce(group, Rank(0), g, replica_.scratch.range(bucket.at, bucket.n), number);
+      co_await tree_reduce(group, Rank(0), g, replica_.scratch().range(bucket.at, bucket.n),
+                           number);
       break;
   }
 }
@@ -179,7 +180,7 @@ Task<void> SyncStep::reduce_shards(const Group& group, const Ready& bucket, std:
   const Cuts cuts = cuts_of(group, bucket);
   co_await fixed_tree_reduce_scatter(group, options_.recipe.shards, held_, own, cuts,
                                      own_part(group, bucket), number);
-  const Range g = replica_.g.range(bucket.at, bucket.n);
+  const Range g = replica_.g().range(bucket.at, bucket.n);
   if (rounds(options_.rule) > 0)
     co_await direct_all_gather(group, g, cuts, operation(bucket, kOperationsEach - 1));
 }
@@ -197,7 +198,7 @@ Cuts SyncStep::cuts_of(const Group& group, const Ready& bucket) {
 }
 
 Range SyncStep::own_part(const Group& group, const Ready& bucket) {
-  const Range g = replica_.g.range(bucket.at, bucket.n);
+  const Range g = replica_.g().range(bucket.at, bucket.n);
   switch (options_.recipe.updater) {
     case Updater::Everyone:
     case Updater::Apart: return g;
@@ -221,7 +222,7 @@ Task<void> SyncStep::spread(const Group& group, const Ready& bucket) {
   const unsigned arrays = 1 + slots(options_.rule);
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
     for (unsigned a = 0; a < arrays; ++a) {
-      const Range range = array_part(replica_.g.range(bucket.at, bucket.n), a, true);
+      const Range range = array_part(replica_.g().range(bucket.at, bucket.n), a, true);
       const std::uint64_t number = operation(bucket, kSpread + a);
       tasks.spawn(options_.recipe.updater == Updater::Owners
                       ? direct_all_gather(group, range, cuts, number)
@@ -231,214 +232,12 @@ Task<void> SyncStep::spread(const Group& group, const Ready& bucket) {
   });
 }
 
-// ---- The end of a step in place
-
-namespace {
-
-Task<void> read_there(const Group& group, Rank owner, Tag tag, Bytes size,
-                      std::optional<Reading>& reading) {
-  const Match match{.from = group.view->at(owner), .tag = tag};
-  Reading there = co_await group.node.endpoint.read(match);
-  require_size(there, size);
-  reading = std::move(there);
-}
-
-}  // namespace
-
-// Whoever is lost reads nothing any more.
-Task<void> SyncStep::lend_to(const Group& group, NodeId to, Tag tag, Range range) {
-  try {
-    co_await group.node.endpoint.publish(to, tag, range.bytes());
-  } catch (const PeerLost&) {
-  }
-  if (--lent_ == 0) returned_.notify_all();
-}
-
-Task<void> SyncStep::all_returned() {
-  while (lent_ > 0) co_await returned_.wait();
-}
-
-void SyncStep::lend(const Group& group, Range range, std::uint64_t number) {
-  lent_ += group.size() - 1;
-  for (std::uint64_t k = 1; k < group.size(); ++k)
-    lending_->spawn(lend_to(group, group.at((group.rank.value() + k) % group.size()),
-                            group.tag(number, 0), range));
-}
-
-// Every sum of gradients can be read here from now on, also when its owner is lost.
-Task<void> SyncStep::hold_sums(const Group& group) {
-  sums_there_.clear();
-  sums_there_.resize(group.size());
-  const std::uint64_t number = kSums + replica_.step.value();
-  lend(group, part(group, group.rank), number);
-  co_await with_group([&](TaskGroup& tasks) -> Task<> {
-    for (std::uint32_t r = 0; r < group.size(); ++r)
-      if (Rank(r) != group.rank)
-        tasks.spawn(read_there(group, Rank(r), group.tag(number, 0),
-                               part(group, Rank(r)).bytes().size, sums_there_[r]));
-    co_return;
-  });
-}
-
-Task<void> SyncStep::finish(const Group& group) {
-  if (!in_place_) {
-    replica_.exchange_copies();
-  } else if (options_.recipe.updater == Updater::Owners) {
-    co_await finish_parts(group);
-  } else {
-    co_await apply(replica_.g.all());
-  }
-  if (!rest_next_.empty()) std::ranges::copy(rest_next_, replica_.rest().data().begin());
-  const Duration after = node_.env.now() - begun_ - report_.compute;
-  (group.size() == 1 ? report_.update : report_.wait) = after;
-}
-
-// The own part is updated here; those of the others are copied from where they are. An owner that
-// is late or lost is not waited for: its sum is here to be applied.
-Task<void> SyncStep::finish_parts(const Group& group) {
-  co_await apply(part(group, group.rank));
-  const unsigned arrays = 1 + slots(options_.rule);
-  parts_there_.clear();
-  parts_there_.resize(group.size());
-  for (auto& there : parts_there_) there.resize(arrays);
-  for (unsigned a = 0; a < arrays; ++a)
-    lend(group, array_part(part(group, group.rank), a, false), parts_operation(a));
-  bool lost = false;
-  try {
-    auto first = co_await race(node_.membership.after(group.view->generation), hear_parts(group));
-    lost = first.index() == 0;
-  } catch (const PeerLost&) {
-    lost = true;
-  }
-  if (lost) node_.env.probe("sync: a step was finished without its owners");
-  for (std::uint32_t r = 0; r < group.size(); ++r)
-    if (Rank(r) != group.rank) co_await take_part(group, Rank(r));
-}
-
-Task<void> SyncStep::hear_parts(const Group& group) {
-  co_await with_group([&](TaskGroup& tasks) -> Task<> {
-    for (std::uint32_t r = 0; r < group.size(); ++r)
-      for (unsigned a = 0; Rank(r) != group.rank && a < parts_there_[r].size(); ++a)
-        tasks.spawn(read_there(group, Rank(r), group.tag(parts_operation(a), 0),
-                               part(group, Rank(r)).bytes().size, parts_there_[r][a]));
-    co_return;
-  });
-}
-
-Task<void> SyncStep::take_part(const Group& group, Rank owner) {
-  const std::vector<std::optional<Reading>>& there = parts_there_[owner.value()];
-  const Range g = part(group, owner);
-  const bool all = std::ranges::all_of(there, [](const auto& array) { return array.has_value(); });
-  if (!all) {
-    copy(sums_there_[owner.value()]->data(), g.bytes());
-    co_await apply(g);
-    co_return;
-  }
-  for (unsigned a = 0; a < there.size(); ++a) {
-    const Range to = array_part(g, a, false);
-    const auto* const from = reinterpret_cast<const float*>(there[a]->data().data);
-    const SliceWork slice = [&](std::size_t begin, std::size_t end) {
-      std::memcpy(to.data().data() + begin, from + begin, (end - begin) * sizeof(float));
-    };
-    co_await in_slices(node_.env, Work::Copy, to.n.value(), from == nullptr, Order::Forward, 1,
-                       slice);
-  }
-}
-
-std::uint64_t SyncStep::parts_operation(unsigned array) const {
-  return kParts + replica_.step.value() * kOperationsEach + array;
-}
-
-void SyncStep::let_go() {
-  sums_there_.clear();
-  parts_there_.clear();
-}
-
-// ---- The update
-
-UpdateStep SyncStep::update_step() const {
-  const double samples =
-      options_.recipe.epoch_fraction * static_cast<double>(replica_.ledger.samples_per_epoch());
-  const Epochs epochs{static_cast<std::uint64_t>(std::ceil(samples)), options_.batch,
-                      options_.growth};
-  const double eta =
-      shoal::eta(options_.schedule, options_.eta, epochs.place_of(replica_.step),
-                 epochs.steps_in(0), epochs.place_of(options_.steps), options_.workers);
-  return {eta, replica_.step.value() + 1, static_cast<double>(batch_)};
-}
-
-Shard SyncStep::shard_of(Range own) {
-  const unsigned k = slots(options_.rule);
-  const auto of_slots = [&](Range all) {
-    return k == 0 ? all : all.slice(own.at, replica_.N * (k - 1) + own.n);
-  };
-  const bool next = !in_place_;
-  Shard shard{(next ? replica_.next_w() : replica_.w()).slice(own.at, own.n),
-              own,
-              of_slots(next ? replica_.next_slots() : replica_.slots()),
-              own.at,
-              segments_,
-              replica_.N};
-  if (next) {
-    shard.before_w = replica_.w().slice(own.at, own.n);
-    shard.before_slots = of_slots(replica_.slots());
-  }
-  return shard;
-}
-
-Task<void> SyncStep::apply(Range own) {
-  while (!replica_.valid) co_await state_here_.wait();
-  if (own.n == Elements(0)) co_return;
-  co_await shoal::apply(node_.env, options_.rule, update_step(), shard_of(own), total_);
-}
-
-// Sums of squares over all parameters, from those over each member's part.
-Task<Sums> SyncStep::norms(const Group& group) {
-  while (!replica_.valid) co_await state_here_.wait();
-  const std::uint64_t P = group.size();
-  const Updater updater = options_.recipe.updater;
-  const bool whole =
-      options_.recipe.shards > 0 || updater == Updater::Everyone || updater == Updater::Apart;
-  const bool shared = !whole && P > 1;
-  Sums total;
-  for (unsigned round = 0; round < rounds(options_.rule); ++round) {
-    Sums own;
-    for (const Ready& bucket : buckets_) {
-      const Range measured =
-          whole ? replica_.g.range(bucket.at, bucket.n) : own_part(group, bucket);
-      const Sums sums = co_await measure(node_.env, options_.rule, update_step(),
-                                         shard_of(measured), round, total);
-      own += sums;
-    }
-    if (!shared) {
-      total += own;
-      continue;
-    }
-    const std::size_t size = own.values.size() * sizeof(double);
-    sums_.blocks.assign(P * size, std::byte{0});
-    sums_.room.assign(P * size, std::byte{0});
-    put_block(sums_.blocks, group.rank.value(), std::span<const double>(own.values));
-    const std::uint64_t number = kNorms + replica_.step.value() * kRounds + round;
-    co_await all_gather(group, sums_.blocks, sums_.room, number);
-    for (std::uint64_t r = 0; r < P; ++r) {
-      std::memcpy(own.values.data(), sums_.blocks.data() + r * size, size);
-      total += own;
-    }
-  }
-  co_return total;
-}
-
 // ---- What the members tell each other
 
 Task<void> SyncStep::tell(const Group& group) {
-  const std::uint64_t P = group.size();
-  notes_.blocks.assign(P * sizeof(StepNote), std::byte{0});
-  notes_.room.assign(P * sizeof(StepNote), std::byte{0});
-  put_block(notes_.blocks, group.rank.value(), std::span<const StepNote>(&own_note_, 1));
-  co_await all_gather(group, notes_.blocks, notes_.room, kNotes + replica_.step.value());
-  std::vector<StepNote> notes(P);
-  std::memcpy(notes.data(), notes_.blocks.data(), notes_.blocks.size());
-  for (std::uint64_t r = 0; r < P; ++r) {
+  const std::vector<StepNote> notes =
+      co_await notes_.of_all(group, own_note_, kNotes + replica_.step.value());
+  for (std::size_t r = 0; r < notes.size(); ++r) {
     if (notes[r].samples == 0 || notes[r].compute_ns == 0) continue;
     const double speed =
         1e9 * static_cast<double>(notes[r].samples) / static_cast<double>(notes[r].compute_ns);

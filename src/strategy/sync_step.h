@@ -9,26 +9,28 @@
 //   spread   what was moved reaches all
 //
 // Until all have told, nothing of the state is changed; after that each can finish the step by
-// itself, whatever happens to the others: either it has the whole sum, or it holds the parts of the
-// others where they lie, in memory that outlives their processes. So the state is updated in place.
-// Where parts come from other hosts, or all of it from a root, there is no such thing: there a
-// second copy of the state is made before all tell, and counts after.
+// itself, whatever happens to the others: either it has the whole sum, or it holds what that is
+// made of where it lies, in memory that outlives the processes of the others. So the state is
+// updated in place. Where parts come from other hosts, or all of it from a root, there is no such
+// thing: there a second copy of the state is made before all tell, and counts after.
 //
 // A recipe with logical shards sums the gradient of each in one fixed tree (fixed_tree.h); one that
 // does not wait for all asks rank 0 whose gradients count (turnout.h). Both exchange at the end.
 //
-// With Updater::Owners the reduced range never leaves its owner, and each applies 1/P of the
-// update. Nothing is changed but the copy of the state that is next: a step that is given up is as
-// if it had never begun.
+// With Updater::Owners each applies 1/P of the update, and the sum of its part never leaves it. On
+// one host it is not even written: all hold the gradients of all, and each owner adds them up as it
+// applies them. (Not where norms of the sum come first, nor where its order is fixed.)
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "collective/dissemination.h"
 #include "collective/fixed_tree.h"
 #include "collective/group.h"
 #include "collective/links.h"
@@ -81,10 +83,11 @@ class SyncStep {
 
   void deal(const View& view);
   const std::vector<Lot>& lots() const { return lots_; }
-  // What others read here is lent by tasks of this group, from run() to let_go().
+  // What others read here is lent by tasks of this group, in the view that begins.
   void lend_by(TaskGroup& lending) {
     lending_ = &lending;
-    lent_ = 0;
+    gradients_lent_ = {};
+    state_lent_ = 0;
   }
   // Until the step can be finished. May be given up at any time.
   Task<void> run(const Group& group);
@@ -95,16 +98,11 @@ class SyncStep {
   Task<void> finish(const Group& group);
   // Of what is read at others, after finish() or instead of it.
   void let_go();
-  Task<void> all_returned();  // what is lent to them
   Task<void> prefetch(const Group& group);
   // Settles the samples. REQUIRES: finish() has ended.
   StepReport commit();
 
  private:
-  struct Gathering {  // of all_gather: both live until the generation is retired
-    std::vector<std::byte> blocks, room;
-  };
-
   // sync_compute.cc: from the ledger to gradients.
   std::uint64_t batch_of(const View& view, std::uint64_t epoch) const;
   std::vector<double> weights() const;
@@ -136,19 +134,24 @@ class SyncStep {
   Task<void> reduce(const Group& group, const Ready& bucket);
   Task<void> reduce_shards(const Group& group, const Ready& bucket, std::uint64_t number);
   Task<void> spread(const Group& group, const Ready& bucket);
-  Task<void> hold_sums(const Group& group);
+  // sync_finish.cc
+  Task<void> hold_gradients(const Group& group);
+  std::vector<const float*> terms_of(const Group& group, Rank owner);
   Task<void> finish_parts(const Group& group);
+  Task<void> share_parts(const Group& group);
   Task<void> hear_parts(const Group& group);
   Task<void> take_part(const Group& group, Rank owner);
-  void lend(const Group& group, Range range, std::uint64_t operation);
-  Task<void> lend_to(const Group& group, NodeId to, Tag tag, Range range);
+  void lend(const Group& group, std::uint64_t& lent, Range range, std::uint64_t operation);
+  Task<void> lend_to(const Group& group, NodeId to, Tag tag, Range range, std::uint64_t& lent);
+  Task<void> returned(const std::uint64_t& lent);
   Range part(const Group& group, Rank owner) {
-    return part_of(replica_.g.all(), owner.value(), group.size());
+    return part_of(replica_.g().all(), owner.value(), group.size());
   }
   Range array_part(const Range& of_g, unsigned array, bool next);
   Cuts cuts_of(const Group& group, const Ready& bucket);
   std::uint64_t parts_operation(unsigned array) const;
-  Task<void> apply(Range own);
+  Task<void> apply(Range own, std::span<const float* const> terms = {});
+  Task<void> apply_part(const Group& group, Rank owner);
   Task<Sums> norms(const Group& group);
   Shard shard_of(Range own);
   UpdateStep update_step() const;
@@ -184,15 +187,19 @@ class SyncStep {
   Time begun_{};
   StepNote own_note_;  // of the last step
   TaskGroup* lending_ = nullptr;
-  std::uint64_t lent_ = 0;  // ranges that others read, or will
+  // Ranges that others read, or will: of the gradients, by turns where they are exchanged from step
+  // to step, and of the state.
+  std::array<std::uint64_t, 2> gradients_lent_{};
+  std::uint64_t state_lent_ = 0;
+  std::size_t turn_ = 0;
   Signal returned_;
-  bool in_place_ = true;  // in this view
-  Sums total_;            // of the rule's measurements
-  // Read at the owner of each part, by rank: the sum of the gradients, and the arrays of the state.
-  std::vector<std::optional<Reading>> sums_there_;
+  bool in_place_ = true;     // in this view
+  Sums total_;               // of the rule's measurements
+  bool added_late_ = false;  // owners add up the gradients as they apply them
+  // Read at the others, by rank: gradients, or their sum for the part; and the part's arrays.
+  std::vector<std::optional<Reading>> gradients_there_;
   std::vector<std::vector<std::optional<Reading>>> parts_there_;
-  Gathering notes_, sums_, rests_, counts_;
-  PassMeeting::Room statistics_;
+  Gathering notes_, sums_, rests_, counts_, statistics_;
   std::optional<PassMeeting> meeting_;  // of the step, where the recipe has one
   // The rest of the model's state (running statistics) is changed in place by forward passes: as it
   // was before the step, and as each own lot left it.

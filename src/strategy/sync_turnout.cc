@@ -7,7 +7,6 @@
 //
 // Cost a step: one message of each worker to rank 0 and back, beside the exchange.
 // Failure: as any step. What was told in a step that is given up is forgotten with its view.
-#include <cstring>
 
 #include "collective/dissemination.h"
 #include "runtime/task_group.h"
@@ -67,15 +66,17 @@ Task<void> SyncStep::compute_pieces(const Group& group) {
   const std::uint64_t n = own->samples();
   const bool may_stop = options_.recipe.turnout == Turnout::Fastest;
   const std::size_t pieces = may_stop ? std::clamp<std::size_t>(n, 1, kPieces) : 1;
+  spares_used_ = 0;
+  const Range beside = pieces > 1 ? spare() : Range();
   for (std::size_t i = 0; i < pieces; ++i) {
     Channel<Ready> unheard;
-    const Range into = i == 0 ? replica_.g.all() : replica_.scratch.all();
+    const Range into = i == 0 ? replica_.g().all() : beside;
     Portion portion = portion_of(*own, i, pieces);
     const std::uint64_t samples = portion.samples.size();
     Score score;
     const GradientTarget target{into};
     co_await learner_.gradient(node_.env, replica_.w(), target, std::move(portion), unheard, score);
-    if (i > 0) co_await add_to(replica_.g.all(), into);
+    if (i > 0) co_await add_to(replica_.g().all(), into);
     report_.own += score;
     done_ += samples;
   }
@@ -122,13 +123,8 @@ Task<void> SyncStep::until_decided() {
 
 // How much of its lot each has, where none had to come to its end.
 Task<void> SyncStep::count_samples(const Group& group) {
-  const std::uint64_t P = group.size();
-  counts_.blocks.assign(P * sizeof done_, std::byte{0});
-  counts_.room.assign(P * sizeof done_, std::byte{0});
-  std::memcpy(counts_.blocks.data() + group.rank.value() * sizeof done_, &done_, sizeof done_);
-  co_await all_gather(group, counts_.blocks, counts_.room, kCounts + replica_.step.value());
-  std::vector<std::uint64_t> counts(P);
-  std::memcpy(counts.data(), counts_.blocks.data(), counts_.blocks.size());
+  const std::vector<std::uint64_t> counts =
+      co_await counts_.of_all(group, done_, kCounts + replica_.step.value());
   for (Lot& lot : lots_) lot.counted = counts[lot.winner.value()];
 }
 

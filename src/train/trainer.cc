@@ -17,7 +17,7 @@ class WatchedKeeper final : public Keeper {
       : keeper_(keeper), folder_(folder), plan_(plan), options_(options), result_(result) {}
   // A phantom has nothing to keep.
   Task<void> save(Replica& replica) override {
-    if (!replica.g.phantom()) co_await keeper_.save(replica);
+    if (!replica.g().phantom()) co_await keeper_.save(replica);
   }
   Task<bool> load(Replica& replica) override {
     result_.resumed = co_await keeper_.load(replica);

@@ -19,7 +19,6 @@
 #include "base/error.h"
 #include "shm/station.h"
 #include "transport/shm/region.h"
-#include "transport/shm/stream_copy.h"
 
 namespace shoal::shm {
 namespace {
@@ -114,19 +113,6 @@ TEST(ShmRegions, APayloadIsFoundInItsRegionAndOnlyThere) {
   EXPECT_TRUE(regions.any_gone());
   EXPECT_EQ(regions.take_gone(), std::vector{id});
   EXPECT_FALSE(regions.any_gone());
-}
-
-TEST(ShmStreamCopy, CopiesEverySizeFromAndToEveryAlignmentAndNothingElse) {
-  const std::vector<std::byte> from = pattern(100'000);
-  for (const std::size_t size : {0UL, 1UL, 63UL, 64UL, 16'383UL, 16'384UL, 16'447UL, 50'001UL}) {
-    for (const std::size_t skip : {0UL, 1UL, 15UL, 63UL}) {
-      std::vector<std::byte> to(100'000, std::byte{7});
-      stream_copy(to.data() + skip, from.data() + 3, size);
-      std::vector<std::byte> expected(100'000, std::byte{7});
-      std::copy_n(from.begin() + 3, size, expected.begin() + static_cast<std::ptrdiff_t>(skip));
-      EXPECT_TRUE(to == expected) << size << " bytes to " << skip;
-    }
-  }
 }
 
 TEST(ShmStagePool, PartsNeverOverlapAndAllComeBack) {

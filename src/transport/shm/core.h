@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/list.h"
+#include "base/stream_copy.h"
 #include "runtime/live/loop.h"
 #include "transport/shm/layout.h"
 #include "transport/shm/memory.h"
@@ -19,7 +20,6 @@
 #include "transport/shm/parcel.h"
 #include "transport/shm/region.h"
 #include "transport/shm/shm_carrier.h"
-#include "transport/shm/stream_copy.h"
 
 namespace shoal::shm {
 
@@ -51,10 +51,7 @@ struct Core {
   // Copies the next bytes, as many as this turn allows. True when all are there.
   bool copy_some(const std::byte* from, std::byte* to, std::uint64_t size, std::uint64_t& copied) {
     const std::uint64_t n = std::min(size - copied, copy_budget);
-    if (size >= kStreamFrom)
-      stream_copy(to + copied, from + copied, n);
-    else
-      std::memcpy(to + copied, from + copied, n);
+    copy_slice(to + copied, from + copied, n, size);
     copied += n;
     copy_budget -= n;
     return copied == size;

@@ -2,8 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 
-namespace shoal::shm {
+namespace shoal {
 
 // Payloads from here on: what follows would find nothing of them in a cache anyway.
 inline constexpr std::size_t kStreamFrom = 4U << 20U;
@@ -13,4 +14,10 @@ inline constexpr std::size_t kStreamFrom = 4U << 20U;
 // Everything is visible to other processors, in order, when it returns.
 void stream_copy(std::byte* to, const std::byte* from, std::size_t size);
 
-}  // namespace shoal::shm
+// A slice of a payload that has `whole` bytes.
+inline void copy_slice(std::byte* to, const std::byte* from, std::size_t size, std::size_t whole) {
+  if (whole >= kStreamFrom) return stream_copy(to, from, size);
+  std::memcpy(to, from, size);
+}
+
+}  // namespace shoal

@@ -1,4 +1,4 @@
-#include "transport/shm/stream_copy.h"
+#include "base/stream_copy.h"
 
 #include <cstdint>
 #include <cstring>
@@ -7,7 +7,7 @@
 #include <emmintrin.h>
 #endif
 
-namespace shoal::shm {
+namespace shoal {
 
 #ifdef __SSE2__
 
@@ -65,4 +65,4 @@ void stream_copy(std::byte* to, const std::byte* from, std::size_t size) {
 
 #endif
 
-}  // namespace shoal::shm
+}  // namespace shoal

@@ -1,0 +1,257 @@
+// The second half of a synchronous step: from gradients that are there to the state after it.
+#include <cmath>
+
+#include "base/error.h"
+#include "base/stream_copy.h"
+#include "collective/dissemination.h"
+#include "runtime/slices.h"
+#include "strategy/sync_step.h"
+
+namespace shoal {
+namespace {
+
+// Of operations, by step; see sync_step.cc.
+constexpr std::uint64_t kNorms = std::uint64_t{3} << 44U;
+constexpr std::uint64_t kRounds = 4;
+constexpr std::uint64_t kGradients = std::uint64_t{10} << 44U;
+constexpr std::uint64_t kParts = std::uint64_t{11} << 44U;
+constexpr std::uint64_t kArrays = 8;
+
+Task<void> read_there(const Group& group, Rank owner, Tag tag, Bytes size,
+                      std::optional<Reading>& reading) {
+  const Match match{.from = group.view->at(owner), .tag = tag};
+  Reading there = co_await group.node.endpoint.read(match);
+  require_size(there, size);
+  reading = std::move(there);
+}
+
+const float* floats_of(const std::optional<Reading>& reading) {
+  return reinterpret_cast<const float*>(reading->data().data);
+}
+
+}  // namespace
+
+// ---- What is lent, and what is held
+
+// Whoever is lost reads nothing any more.
+Task<void> SyncStep::lend_to(const Group& group, NodeId to, Tag tag, Range range,
+                             std::uint64_t& lent) {
+  try {
+    co_await group.node.endpoint.publish(to, tag, range.bytes());
+  } catch (const PeerLost&) {
+  }
+  if (--lent == 0) returned_.notify_all();
+}
+
+Task<void> SyncStep::returned(const std::uint64_t& lent) {
+  while (lent > 0) co_await returned_.wait();
+}
+
+void SyncStep::lend(const Group& group, std::uint64_t& lent, Range range, std::uint64_t number) {
+  lent += group.size() - 1;
+  for (std::uint64_t k = 1; k < group.size(); ++k)
+    lending_->spawn(lend_to(group, group.at((group.rank.value() + k) % group.size()),
+                            group.tag(number, 0), range, lent));
+}
+
+// What the update needs can be read here from now on, also when its owner is lost: the gradients of
+// all whose count, or the sum of each part at its owner.
+Task<void> SyncStep::hold_gradients(const Group& group) {
+  gradients_there_.clear();
+  gradients_there_.resize(group.size());
+  const Tag tag = group.tag(kGradients + replica_.step.value(), 0);
+  const auto lent_by = [&](Rank r) {
+    if (!added_late_) return part(group, r);
+    const bool counts = std::ranges::find(terms_, r) != terms_.end();
+    return replica_.g().range(Elements(0), counts ? replica_.N : Elements(0));
+  };
+  const Range own = lent_by(group.rank);
+  if (own.n > Elements(0))
+    lend(group, gradients_lent_[turn_], own, kGradients + replica_.step.value());
+  co_await with_group([&](TaskGroup& tasks) -> Task<> {
+    for (std::uint32_t r = 0; r < group.size(); ++r) {
+      const Range there = lent_by(Rank(r));
+      if (Rank(r) != group.rank && there.n > Elements(0))
+        tasks.spawn(read_there(group, Rank(r), tag, there.bytes().size, gradients_there_[r]));
+    }
+    co_return;
+  });
+}
+
+// Of what belongs to `owner`: where its elements of the gradient are, to be added.
+std::vector<const float*> SyncStep::terms_of(const Group& group, Rank owner) {
+  const Range own = part(group, owner);
+  if (!added_late_)
+    return {owner == group.rank ? own.data().data() : floats_of(gradients_there_[owner.value()])};
+  std::vector<const float*> terms;
+  for (const Rank r : terms_) {
+    const float* const g =
+        r == group.rank ? replica_.g().all().data().data() : floats_of(gradients_there_[r.value()]);
+    terms.push_back(g == nullptr ? nullptr : g + own.at.value());
+  }
+  return terms;
+}
+
+void SyncStep::let_go() {
+  gradients_there_.clear();
+  parts_there_.clear();
+}
+
+// ---- The end of a step
+
+Task<void> SyncStep::finish(const Group& group) {
+  if (!in_place_) {
+    replica_.exchange_copies();
+  } else if (options_.recipe.updater == Updater::Owners) {
+    co_await finish_parts(group);
+  } else {
+    co_await apply(replica_.g().all());
+  }
+  if (!rest_next_.empty()) std::ranges::copy(rest_next_, replica_.rest().data().begin());
+  const Duration after = node_.env.now() - begun_ - report_.compute;
+  (group.size() == 1 ? report_.update : report_.wait) = after;
+}
+
+// The own part is updated here; those of the others are copied from where they are, or made here
+// too. Of two workers each makes both parts: that passes over no more memory than to copy one, and
+// nobody waits for it.
+Task<void> SyncStep::finish_parts(const Group& group) {
+  co_await apply_part(group, group.rank);
+  const unsigned arrays = 1 + slots(options_.rule);
+  parts_there_.clear();
+  parts_there_.resize(group.size());
+  for (auto& there : parts_there_) there.resize(arrays);
+  if (group.size() > 2 || !added_late_) co_await share_parts(group);
+  for (std::uint32_t r = 0; r < group.size(); ++r)
+    if (Rank(r) != group.rank) co_await take_part(group, Rank(r));
+}
+
+// An owner that is late or lost is not waited for: what its part is made of is here.
+Task<void> SyncStep::share_parts(const Group& group) {
+  for (unsigned a = 0; a < 1 + slots(options_.rule); ++a)
+    lend(group, state_lent_, array_part(part(group, group.rank), a, false), parts_operation(a));
+  bool lost = false;
+  try {
+    auto first = co_await race(node_.membership.after(group.view->generation), hear_parts(group));
+    lost = first.index() == 0;
+  } catch (const PeerLost&) {
+    lost = true;
+  }
+  if (lost) node_.env.probe("sync: a step was finished without its owners");
+}
+
+Task<void> SyncStep::hear_parts(const Group& group) {
+  co_await with_group([&](TaskGroup& tasks) -> Task<> {
+    for (std::uint32_t r = 0; r < group.size(); ++r)
+      for (unsigned a = 0; Rank(r) != group.rank && a < parts_there_[r].size(); ++a)
+        tasks.spawn(read_there(group, Rank(r), group.tag(parts_operation(a), 0),
+                               part(group, Rank(r)).bytes().size, parts_there_[r][a]));
+    co_return;
+  });
+}
+
+Task<void> SyncStep::take_part(const Group& group, Rank owner) {
+  const std::vector<std::optional<Reading>>& there = parts_there_[owner.value()];
+  const bool all = std::ranges::all_of(there, [](const auto& array) { return array.has_value(); });
+  if (!all) {
+    co_await apply_part(group, owner);
+    co_return;
+  }
+  const Range g = part(group, owner);
+  for (unsigned a = 0; a < there.size(); ++a) {
+    const Range to = array_part(g, a, false);
+    const float* const from = floats_of(there[a]);
+    const SliceWork slice = [&](std::size_t begin, std::size_t end) {
+      copy_slice(to.slice(Elements(begin), Elements(end - begin)).bytes().data,
+                 reinterpret_cast<const std::byte*>(from + begin), (end - begin) * sizeof(float),
+                 to.bytes().size.value());
+    };
+    co_await in_slices(node_.env, Work::Copy, to.n.value(), from == nullptr, Order::Forward, 1,
+                       slice);
+  }
+}
+
+std::uint64_t SyncStep::parts_operation(unsigned array) const {
+  return kParts + replica_.step.value() * kArrays + array;
+}
+
+// ---- The update
+
+UpdateStep SyncStep::update_step() const {
+  const double samples =
+      options_.recipe.epoch_fraction * static_cast<double>(replica_.ledger.samples_per_epoch());
+  const Epochs epochs{static_cast<std::uint64_t>(std::ceil(samples)), options_.batch,
+                      options_.growth};
+  const double eta =
+      shoal::eta(options_.schedule, options_.eta, epochs.place_of(replica_.step),
+                 epochs.steps_in(0), epochs.place_of(options_.steps), options_.workers);
+  return {eta, replica_.step.value() + 1, static_cast<double>(batch_)};
+}
+
+Shard SyncStep::shard_of(Range own) {
+  const unsigned k = slots(options_.rule);
+  const auto of_slots = [&](Range all) {
+    return k == 0 ? all : all.slice(own.at, replica_.N * (k - 1) + own.n);
+  };
+  const bool next = !in_place_;
+  Shard shard{(next ? replica_.next_w() : replica_.w()).slice(own.at, own.n),
+              own,
+              of_slots(next ? replica_.next_slots() : replica_.slots()),
+              own.at,
+              segments_,
+              replica_.N};
+  if (next) {
+    shard.before_w = replica_.w().slice(own.at, own.n);
+    shard.before_slots = of_slots(replica_.slots());
+  }
+  return shard;
+}
+
+Task<void> SyncStep::apply(Range own, std::span<const float* const> terms) {
+  while (!replica_.valid) co_await state_here_.wait();
+  if (own.n == Elements(0)) co_return;
+  Shard shard = shard_of(own);
+  shard.terms = terms;
+  co_await shoal::apply(node_.env, options_.rule, update_step(), shard, total_);
+}
+
+Task<void> SyncStep::apply_part(const Group& group, Rank owner) {
+  const std::vector<const float*> terms = terms_of(group, owner);
+  co_await apply(part(group, owner), terms);
+}
+
+// Sums of squares over all parameters, from those over each member's part.
+Task<Sums> SyncStep::norms(const Group& group) {
+  while (!replica_.valid) co_await state_here_.wait();
+  const std::uint64_t P = group.size();
+  const Updater updater = options_.recipe.updater;
+  const bool whole =
+      options_.recipe.shards > 0 || updater == Updater::Everyone || updater == Updater::Apart;
+  const bool shared = !whole && P > 1;
+  Sums total;
+  for (unsigned round = 0; round < rounds(options_.rule); ++round) {
+    Sums own;
+    for (const Ready& bucket : buckets_) {
+      const Range measured =
+          whole ? replica_.g().range(bucket.at, bucket.n) : own_part(group, bucket);
+      const Sums sums = co_await measure(node_.env, options_.rule, update_step(),
+                                         shard_of(measured), round, total);
+      own += sums;
+    }
+    if (!shared) {
+      total += own;
+      continue;
+    }
+    const std::span<const double> mine = own.values;
+    const std::uint64_t number = kNorms + replica_.step.value() * kRounds + round;
+    const std::vector<double> all = co_await sums_.of_all(group, mine, number);
+    for (auto at = all.begin(); at != all.end(); at += std::ssize(mine)) {
+      Sums theirs;
+      theirs.values.assign(at, at + std::ssize(mine));
+      total += theirs;
+    }
+  }
+  co_return total;
+}
+
+}  // namespace shoal
