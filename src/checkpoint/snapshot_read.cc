@@ -24,7 +24,11 @@ Task<Restored> SnapshotStore::read_latest() {
   Restored restored;
   restored.snapshot = co_await newest_good(Step(0), restored.warnings);
   const bool pointed = co_await exists(std::string(kLatestName));
-  if (!pointed && !restored.snapshot) co_return restored;
+  if (!pointed) {
+    // Whoever wrote the first may have died between it and `latest`: nothing is wrong with that.
+    const std::vector<std::string> names = co_await files_.list(options_.folder);
+    if (published_steps(names).size() <= 1) co_return restored;
+  }
 
   const std::optional<Step> latest = co_await read_pointer(restored.warnings);
   if (!latest) {

@@ -105,7 +105,10 @@ TEST(SnapshotCrash, EverySyncIsNeeded) {
     run(write_step(store, Step(10), "a"));
     w.disk.crash(kNode);
     const Restored restored = run(store.read_latest());
-    return restored.snapshot && restored.snapshot->step == Step(10) && restored.warnings.empty();
+    const std::vector<std::string> names = run(w.files.list(std::string(kFolder)));
+    const bool pointed = std::ranges::count(names, "latest") == 1;
+    return restored.snapshot && restored.snapshot->step == Step(10) && restored.warnings.empty() &&
+           pointed;
   };
   EXPECT_TRUE(story(Seed(0)));
   const std::size_t syncs = paths.size();

@@ -173,6 +173,14 @@ TEST_F(SnapshotTest, ADamagedOneIsReplacedAndAGoodOneIsLeft) {
   EXPECT_THAT(names(), ElementsAre("latest", "step-10"));
 }
 
+TEST_F(SnapshotTest, TheFirstOneWhoseWriterDiedBeforeLatestCountsWithoutAWarning) {
+  write(10);
+  run(files.remove(at("latest")));
+  const Restored restored = restore();
+  expect_restored(10, restored);
+  EXPECT_THAT(restored.warnings, IsEmpty());
+}
+
 TEST_F(SnapshotTest, WithoutAUsableLatestTheNewestGoodOneCounts) {
   write(10);
   write(20);
