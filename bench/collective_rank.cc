@@ -25,6 +25,7 @@ constexpr std::uint64_t kBytesOfARun = std::uint64_t{512} << 20U;
 constexpr std::uint64_t kWarmUp = 5;  // rounds before the clock starts, one in so many
 constexpr std::uint64_t kPeriod = 1000;
 constexpr std::uint64_t kSlice = std::uint64_t{1} << 18U;  // elements
+constexpr Elements kPiece{std::uint64_t{1} << 20U};
 
 std::uint64_t rounds_of(std::uint64_t bytes) {
   return std::clamp<std::uint64_t>(kBytesOfARun / std::max<std::uint64_t>(bytes, 1), 8, 10000);
@@ -71,7 +72,7 @@ class Case {
 
   // The sum stays in parts with its owners, and all have read access to all of it.
   Task<void> owned(std::uint64_t operation) {
-    if (exchange_ != Exchange::Direct) {
+    if (exchange_ != Exchange::Direct || group_.hosts() > 1) {
       co_await copied(operation);
       co_return;
     }
@@ -88,14 +89,13 @@ class Case {
   }
   // All have all of it.
   Task<void> copied(std::uint64_t operation) {
-    if (exchange_ == Exchange::Direct) {
+    if (exchange_ == Exchange::Direct && group_.hosts() == 1) {
       co_await direct_reduce_scatter(group_, data_.all(), own_part(), operation);
       co_await direct_all_gather(group_, sum_.all(), operation);
       co_return;
     }
-    co_await group_.node.env.work(Work::Copy, data_.size(),
-                                  [&] { copy(data_.bytes(), sum_.all().bytes()); });
-    co_await all_reduce(exchange_, group_, sum_.all(), scratch_.all(), operation);
+    co_await all_reduce_in_pieces(exchange_, group_, data_.all(), sum_.all(), scratch_.all(),
+                                  operation, kPiece);
   }
 
   Task<void> verify_all() {
@@ -110,6 +110,7 @@ class Case {
     };
     co_await in_slices(group_.node.env, sum_.size().value(), clear);
   }
+  Elements elements() const { return data_.size(); }
   void look_closely(bool closely) { closely_ = closely; }
 
  private:
@@ -151,7 +152,7 @@ Task<void> measure_way(const Group& group, Case& memory, Way way, std::uint64_t 
       co_await barrier(group, ++operation);
       begun = group.node.env.now();
     }
-    ++operation;
+    operation += pieces_of(memory.elements(), kPiece);
     if (way == Way::Owned) {
       co_await memory.owned(operation);
     } else {

@@ -287,6 +287,23 @@ def loss_of(model, output, x, y):
 
 # ---- The loop
 
+def activations(net, model, x, y):
+    """Bytes that a forward pass keeps for the backward pass, parameters aside."""
+    own = {p.storage().data_ptr() for p in net.parameters()}
+    kept = {}
+
+    def keep(tensor):
+        storage = tensor.storage()
+        if storage.data_ptr() not in own:
+            kept[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        loss = loss_of(model, net(x), x, y)  # held, so that no memory is used twice
+    del loss
+    return sum(kept.values())
+
+
 def train(folder, model, steps, warmup, threads, eta, rank=0, workers=1):
     torch.set_num_threads(threads)
     torch.manual_seed(1)
@@ -313,6 +330,7 @@ def train(folder, model, steps, warmup, threads, eta, rank=0, workers=1):
     print("first_loss", losses[0])
     print("last_loss", statistics.mean(losses[-3:]))
     print("step_s", statistics.median(times[warmup:]))
+    print("activations", activations(net, model, inputs[:BATCH], targets[:BATCH]))
 
 
 def ddp(arguments):

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "collective/hierarchical.h"
 #include "collective/ring.h"
 #include "collective/tree.h"
+#include "runtime/task_group.h"
 
 namespace shoal {
 namespace {
@@ -50,6 +52,38 @@ Task<void> all_reduce(Exchange exchange, const Group& group, Range data, Range s
   }
   SHOAL_CHECK(false, "the exchange was not chosen: see cost.h");
   return ring_all_reduce(group, data, scratch, operation);
+}
+
+namespace {
+
+constexpr std::uint64_t kUnderWay = 4;
+
+// Every `kUnderWay`-th piece from `first` on, one after the other.
+Task<void> some_pieces(Exchange exchange, const Group& group, Range data, Range sum, Range scratch,
+                       std::uint64_t operation, std::uint64_t pieces, std::uint64_t first) {
+  for (std::uint64_t i = first; i < pieces; i += kUnderWay) {
+    const Range from = part_of(data, i, pieces);
+    const Range to = part_of(sum, i, pieces);
+    co_await group.node.env.work(Work::Copy, from.n, [&] { copy(from.bytes(), to.bytes()); });
+    co_await all_reduce(exchange, group, to, part_of(scratch, i, pieces), operation + i);
+  }
+}
+
+}  // namespace
+
+std::uint64_t pieces_of(Elements n, Elements piece) {
+  return std::max<std::uint64_t>(1, (n.value() + piece.value() - 1) / piece.value());
+}
+
+Task<void> all_reduce_in_pieces(Exchange exchange, const Group& group, Range data, Range sum,
+                                Range scratch, std::uint64_t operation, Elements piece) {
+  SHOAL_CHECK_EQ(data.n, sum.n);
+  const std::uint64_t pieces = pieces_of(data.n, piece);
+  co_await with_group([&](TaskGroup& tasks) -> Task<> {
+    for (std::uint64_t first = 0; first < std::min(pieces, kUnderWay); ++first)
+      tasks.spawn(some_pieces(exchange, group, data, sum, scratch, operation, pieces, first));
+    co_return;
+  });
 }
 
 }  // namespace shoal

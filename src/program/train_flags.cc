@@ -176,7 +176,8 @@ std::vector<Option> train_options(TrainFlags& f) {
       {"--reproducible", "the same bits on every machine of this kind: nothing is probed",
        &f.reproducible},
       {"--no-tune", "do not probe; take libtorch as it is", &f.no_tune},
-      {"--bucket-bytes", "of the gradient's buckets; 0: the system's own", &f.bucket_bytes},
+      {"--bucket-bytes", "of the gradient's buckets; 0: the system's own, or tuned at run time",
+       &f.bucket_bytes},
       {"--out", "the run's folder; by default a new one in runs/", &f.out},
       {"--resume", "go on with the run in this folder, with its settings", &f.resume},
       {"--config", "a TOML file with these options by name; flags win", &f.config},
@@ -314,6 +315,8 @@ TrainPlan plan_of(const TrainFlags& f, const Dataset& dataset, std::uint64_t wor
   plan.rule = rule_of(f);
   plan.eta = eta_of(f, plan.rule);
   plan.schedule = parse_schedule(f.schedule);
+  if (f.bucket_bytes == 0 && find_system(f.like).tune_buckets)
+    plan.tune_buckets = bucket_bytes_of(f);
   plan.save_every = f.save_every == 0 ? epochs.steps_in(0) : Step(f.save_every);
   plan.evaluate = dataset.test != nullptr;
   return plan;

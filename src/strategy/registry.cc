@@ -16,7 +16,8 @@ std::vector<System> make_systems() {
        .citation = "Shoal, docs/architecture.md",
        .sentence = "each worker adds up and updates its part of the model, and copies those of the "
                    "others; between workers of one host nothing is sent",
-       .recipe = {.updater = Updater::Owners, .exchange = Exchange::Direct}},
+       .recipe = {.updater = Updater::Owners, .exchange = Exchange::Direct},
+       .tune_buckets = true},
       {.name = "redundant",
        .year = 2012,
        .citation = "Dean et al., Large Scale Distributed Deep Networks, NIPS 2012 (DistBelief)",

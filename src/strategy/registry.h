@@ -30,6 +30,7 @@ struct System {
   // The axes, and defaults of what is no axis.
   Recipe recipe;
   Bytes bucket_bytes{1 << 20};
+  bool tune_buckets = false;        // at run time, from that size on
   std::string_view optimizer = {};  // empty: by the model
   // What it needs.
   std::uint64_t workers_min = 1;

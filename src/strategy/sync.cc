@@ -13,6 +13,7 @@
 #include "collective/group.h"
 #include "runtime/task_group.h"
 #include "strategy/recovery.h"
+#include "strategy/shared_evaluation.h"
 #include "strategy/sync_step.h"
 
 namespace shoal {
@@ -25,7 +26,7 @@ constexpr std::uint64_t kRecovery = std::uint64_t{15} << 44U;
 constexpr std::uint64_t kStandings = kRecovery;
 constexpr std::uint64_t kTransfer = kRecovery + 1;
 constexpr std::uint64_t kBarrier = kRecovery + 2;
-constexpr std::uint64_t kEvaluation = std::uint64_t{14} << 44U;  // + step
+constexpr std::uint64_t kEvaluation = std::uint64_t{14} << 44U;  // two a step
 
 // A state in words, as it travels ahead of the numbers: whether it is the initial one, which
 // everyone can make, step, lineage, epoch, how many samples ended how before it, how many spans
@@ -42,7 +43,8 @@ class Worker {
         replica_(replica),
         options_(options),
         journal_(journal),
-        step_(node, learner, replica, options) {}
+        step_(node, learner, replica, options),
+        evaluation_(learner, replica) {}
 
   // Trains until the last step is done everywhere, through all views.
   Task<void> run();
@@ -95,6 +97,7 @@ class Worker {
   const SyncOptions& options_;
   Journal* journal_;  // may be null
   SyncStep step_;
+  SharedEvaluation evaluation_;
   Step evaluated_;   // before this step the state was last evaluated
   Generation last_;  // the view that this worker is or was in
   // Who gets the state in this view, by rank, from whom; whether all can make it themselves.
@@ -263,20 +266,13 @@ bool Worker::evaluation_due() const {
   return finished() || place.done() % replica_.ledger.samples_per_epoch() == 0;
 }
 
-// Each worker takes its part of the samples held out; the scores are added in rank order.
 Task<void> Worker::evaluate(const Group& group) {
-  const std::uint64_t P = group.size();
-  const std::uint64_t n = learner_.held_out();
-  const std::uint64_t r = group.rank.value();
   const Time begin = node_.env.now();
-  const Score own = co_await learner_.evaluate(node_.env, replica_.w(), r * n / P, (r + 1) * n / P);
-  const std::vector<Score> scores =
-      co_await gathering_.of_all(group, own, kEvaluation + replica_.step.value());
   EvaluationReport report;
   report.step = replica_.step;
   const LedgerPlace place = replica_.ledger.place();
   report.epoch = position(place.epoch, place.done()) / replica_.ledger.samples_per_epoch();
-  for (const Score& score : scores) report.total += score;
+  report.total = co_await evaluation_.run(group, kEvaluation + 2 * replica_.step.value());
   report.took = node_.env.now() - begin;
   evaluated_ = replica_.step;
   if (journal_ != nullptr) co_await journal_->evaluated(report);

@@ -54,6 +54,9 @@ struct SyncOptions {
   Rule rule{};
   double eta = 0.1;  // of the schedule, at its height
   Schedule schedule{};
+  // Buckets of the gradient are joined to the size that turns out best, if that changes no bits
+  // (bucket_tuner.h): above 0, the size of the smallest.
+  Bytes tune_buckets{0};
   Step save_every{0};     // 0: only at the end
   bool evaluate = false;  // at every epoch's end, and at the end
   // Record hashes of parameters and gradients, for the checkers. Costs a pass over them a step.

@@ -53,6 +53,11 @@ void SyncStep::begin_view(const View& view, std::vector<bool> guests) {
               (updater == Updater::Owners && one_host) || view.size() == 1;
   added_late_ = in_place_ && updater == Updater::Owners && options_.recipe.shards == 0 &&
                 rounds(options_.rule) == 0;
+  const bool tunes = options_.tune_buckets > Bytes(0) && updater == Updater::Owners &&
+                     !added_late_ && options_.recipe.shards == 0 && options_.recipe.overlap &&
+                     view.size() > 1;
+  tuner_ =
+      tunes ? BucketTuner(options_.tune_buckets, replica_.g().all().bytes().size) : BucketTuner();
 }
 
 Task<std::string> SyncStep::choose_exchange(const Group& group) {
@@ -106,11 +111,7 @@ Task<void> SyncStep::run(const Group& group) {
     if (!computed) {
       if (meeting_) tasks.spawn(meeting_->serve());
       tasks.spawn(compute(ready, group.rank));
-      while (auto bucket = co_await ready.next()) {
-        SHOAL_CHECK_LT(bucket->bucket, kBucketsMax);
-        buckets_.push_back(*bucket);
-        if (options_.recipe.overlap) tasks.spawn(exchange(group, *bucket));
-      }
+      co_await exchange_as_ready(group, ready, tasks);
     }
     if (computed || !options_.recipe.overlap)
       for (const Ready& bucket : buckets_) tasks.spawn(exchange(group, bucket));
@@ -128,6 +129,30 @@ Task<void> SyncStep::run(const Group& group) {
   if (in_place_ && options_.recipe.updater == Updater::Owners) co_await hold_gradients(group);
   co_await returned(state_lent_);  // which finish() may change
   begun_ = begin;
+}
+
+// Buckets come from the end of the range to its beginning; neighbours are joined.
+Task<void> SyncStep::exchange_as_ready(const Group& group, Channel<Ready>& ready,
+                                       TaskGroup& tasks) {
+  bool open = false;  // the last one may still be joined by the next
+  const auto leaves = [&] {
+    if (std::exchange(open, false) && options_.recipe.overlap)
+      tasks.spawn(exchange(group, buckets_.back()));
+  };
+  while (auto bucket = co_await ready.next()) {
+    if (open && bucket->at + bucket->n == buckets_.back().at) {
+      buckets_.back().at = bucket->at;
+      buckets_.back().n += bucket->n;
+    } else {
+      leaves();
+      SHOAL_CHECK_LT(buckets_.size(), kBucketsMax);
+      bucket->bucket = static_cast<std::uint32_t>(buckets_.size());
+      buckets_.push_back(std::move(*bucket));
+      open = true;
+    }
+    if (buckets_.back().n.value() * sizeof(float) >= tuner_.size().value()) leaves();
+  }
+  leaves();
 }
 
 // One bucket: its sum, and where the next state is a copy also that.
@@ -237,6 +262,9 @@ Task<void> SyncStep::spread(const Group& group, const Ready& bucket) {
 Task<void> SyncStep::tell(const Group& group) {
   const std::vector<StepNote> notes =
       co_await notes_.of_all(group, own_note_, kNotes + replica_.step.value());
+  std::uint64_t longest = 0;
+  for (const StepNote& note : notes) longest = std::max(longest, note.step_ns);
+  if (longest > 0) tuner_.took(Duration(longest));
   for (std::size_t r = 0; r < notes.size(); ++r) {
     if (notes[r].samples == 0 || notes[r].compute_ns == 0) continue;
     const double speed =
@@ -268,6 +296,7 @@ StepReport SyncStep::commit() {
   guests_.assign(guests_.size(), false);
   own_note_.samples = report_.own.samples;
   own_note_.compute_ns = static_cast<std::uint64_t>(report_.compute.count());
+  own_note_.step_ns = static_cast<std::uint64_t>((node_.env.now() - begun_).count());
   return report_;
 }
 

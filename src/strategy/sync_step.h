@@ -39,6 +39,7 @@
 #include "optim/update.h"
 #include "runtime/channel.h"
 #include "runtime/task_group.h"
+#include "strategy/bucket_tuner.h"
 #include "strategy/journal.h"
 #include "strategy/pass_meeting.h"
 #include "strategy/replica.h"
@@ -62,7 +63,8 @@ struct Lot {
 // What each member tells all others in every step.
 struct StepNote {
   std::uint64_t samples = 0;     // of its last gradient,
-  std::uint64_t compute_ns = 0;  // and how long that took
+  std::uint64_t compute_ns = 0;  // and how long that took,
+  std::uint64_t step_ns = 0;     // and the whole step
 };
 
 // n things in proportion to the weights, which are not all zero; the first get what is left over.
@@ -130,6 +132,7 @@ class SyncStep {
 
   // sync_step.cc: from gradients to the next state.
   Task<void> exchange(const Group& group, Ready bucket);
+  Task<void> exchange_as_ready(const Group& group, Channel<Ready>& ready, TaskGroup& tasks);
   Exchange exchange_of(const Group& group, Bytes size) const;
   Task<void> reduce(const Group& group, const Ready& bucket);
   Task<void> reduce_shards(const Group& group, const Ready& bucket, std::uint64_t number);
@@ -169,6 +172,7 @@ class SyncStep {
   Signal state_here_;
   std::optional<LinkRoom> links_;
   CostModel costs_;
+  BucketTuner tuner_;
   // Of the step.
   std::vector<Lot> lots_;
   std::uint64_t batch_ = 0;      // samples that count

@@ -153,6 +153,7 @@ Scenario sync_scenario(Seed seed) {
   job->sync.evaluate = more.chance(0.5);
   job->problem.held_out = more.between(0, 50);
   draw_recipe(more, job->sync.recipe);
+  if (more.chance(0.5)) job->sync.tune_buckets = Bytes(more.between(1, 100));
 
   Scenario scenario;
   const std::size_t P = random.between(2, 9);

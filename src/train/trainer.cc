@@ -52,6 +52,7 @@ SyncOptions sync_options(const TrainPlan& plan) {
   o.schedule = plan.schedule;
   o.growth = plan.growth;
   o.recipe = plan.recipe;
+  o.tune_buckets = plan.tune_buckets;
   o.save_every = plan.save_every;
   o.evaluate = plan.evaluate;
   o.audit = plan.audit;

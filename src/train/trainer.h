@@ -39,6 +39,7 @@ struct TrainPlan {
   Schedule schedule;
   BatchGrowth growth;  // of the batch
   Step save_every;
+  Bytes tune_buckets{};  // strategy/sync.h
   bool evaluate = true;
   bool audit = false;  // of parameters and gradients, into the flight recorder
   // Gets the model's state as it is at the end, before its memory goes; also of a run that was

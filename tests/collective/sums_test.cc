@@ -65,6 +65,35 @@ TEST_P(AllReduce, SumsRankCodedInputsForAnyNumberOfMembersAndElements) {
   }
 }
 
+TEST_P(AllReduce, InPiecesLeavesItsInputAloneAndSumsAll) {
+  const auto [exchange, kind] = GetParam();
+  for (const std::uint32_t P : {1U, 2U, 3U, 5U}) {
+    std::atomic<std::uint32_t> right = 0;
+    run_in(kind, P, [&, exchange = exchange](Node& node) -> Task<> {
+      const Group group = group_of(node);
+      const Elements piece(100);
+      std::uint64_t operation = 0;
+      for (const std::uint64_t n : {0U, 1U, 100U, 101U, 1003U}) {
+        Arena data(node.endpoint, Elements(n), Substance::Real);
+        Arena sum(node.endpoint, Elements(n), Substance::Real);
+        Arena scratch(node.endpoint, Elements(n), Substance::Real);
+        const auto own = static_cast<float>(node.id.value() + 1);
+        for (std::uint64_t i = 0; i < n; ++i) data.data()[i] = own * static_cast<float>(i + 1);
+        co_await all_reduce_in_pieces(exchange, group, data.all(), sum.all(), scratch.all(),
+                                      operation, piece);
+        operation += pieces_of(Elements(n), piece);
+        const float ranks = static_cast<float>(P * (P + 1) / 2);
+        for (std::uint64_t i = 0; i < n; ++i) {
+          EXPECT_EQ(sum.data()[i], ranks * static_cast<float>(i + 1)) << n << " at " << i;
+          EXPECT_EQ(data.data()[i], own * static_cast<float>(i + 1)) << n << " at " << i;
+        }
+      }
+      ++right;
+    });
+    EXPECT_EQ(right, P);
+  }
+}
+
 // Sums of random numbers depend on their order: it must be the same for all members.
 TEST_P(AllReduce, LeavesTheSameBitsOnAllMembers) {
   const auto [exchange, kind] = GetParam();

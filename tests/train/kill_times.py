@@ -32,6 +32,11 @@ def members(training):
     return len(views[-1].split(": view ")[1].split(":")[1].split()) if views else 0
 
 
+def last_view(training):
+    views = [line for line in training.text(training.err).splitlines() if ": view " in line]
+    return int(views[-1].split(": view ")[1].split(":")[0])
+
+
 def coordinator(training):
     lines = [line for line in training.text(training.err).splitlines() if " coordinates job " in line]
     return int(lines[-1].split("node ")[1].split(":")[0])
@@ -74,7 +79,7 @@ def run(ways, count, *options):
         if when is not None:
             strikes.append((ways[i % len(ways)], when))
     training.wait_until(lambda: members(training) == WORKERS, "all workers at the end")
-    time.sleep(1.5)  # Steps are made in that view too.
+    training.wait_until(lambda: metrics(folder)[-1]["view"] >= last_view(training), "a step of the last view")
     training.process.send_signal(signal.SIGTERM)
     finished = training.finish()
     assert finished.code == 3, finished

@@ -1,0 +1,39 @@
+// How large the buckets are in which a gradient is exchanged, tuned while it is. Small ones leave
+// early, while backward goes on; large ones cost fewer messages. Which pays depends on links,
+// cores and model, so it is tried:
+//
+//   every size (as the learner cuts, then 4, 16, .. times as large, all in one) for a few steps
+//   then the one whose median step was shortest, for good
+//
+// All members hear the same times and so come to the same size. Sums do not depend on it: it is
+// used only where every element is added up in the order of ranks.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "base/types.h"
+
+namespace shoal {
+
+class BucketTuner {
+ public:
+  BucketTuner() = default;  // leaves buckets as they are
+  // REQUIRES: smallest is above 0.
+  BucketTuner(Bytes smallest, Bytes whole);
+
+  // For the step at hand: buckets are joined until they have as much.
+  Bytes size() const { return sizes_.empty() ? Bytes(0) : sizes_[now_]; }
+  bool settled() const { return sizes_.empty() || tried_ == sizes_.size(); }
+  // How long the step before the last one took, at the slowest member.
+  void took(Duration step);
+
+ private:
+  std::vector<Bytes> sizes_;
+  std::size_t now_ = 0;    // the one in use
+  std::size_t tried_ = 0;  // how many have been, to the end
+  std::vector<Duration> times_;
+  std::vector<Duration> medians_;
+};
+
+}  // namespace shoal
