@@ -14,6 +14,7 @@
 #include "runtime/task_group.h"
 #include "strategy/recovery.h"
 #include "strategy/shared_evaluation.h"
+#include "strategy/state_transfer.h"
 #include "strategy/sync_step.h"
 
 namespace shoal {
@@ -28,11 +29,6 @@ constexpr std::uint64_t kTransfer = kRecovery + 1;
 constexpr std::uint64_t kBarrier = kRecovery + 2;
 constexpr std::uint64_t kEvaluation = std::uint64_t{14} << 44U;  // two a step
 
-// A state in words, as it travels ahead of the numbers: whether it is the initial one, which
-// everyone can make, step, lineage, epoch, how many samples ended how before it, how many spans
-// have ended in it. Then three words for each of these.
-using StateWords = std::array<std::uint64_t, 5 + kSampleEnds>;
-
 class Worker {
  public:
   Worker(Node& node, Learner& learner, Keeper& keeper, Replica& replica, const SyncOptions& options,
@@ -44,7 +40,8 @@ class Worker {
         options_(options),
         journal_(journal),
         step_(node, learner, replica, options),
-        evaluation_(learner, replica) {}
+        evaluation_(learner, replica),
+        transfer_(node, learner, replica, kTransfer) {}
 
   // Trains until the last step is done everywhere, through all views.
   Task<void> run();
@@ -57,13 +54,7 @@ class Worker {
   Task<bool> to_the_end(const Group& group);
   Task<bool> before_next_view(Task<void> exchange);
   Task<void> level_up(const Group& group);
-  Task<void> announce(const Group& group);
-  Task<void> announce_to(const Group& group, NodeId to);
-  Task<void> transfer(const Group& group);
-  Task<void> give(const Group& group, NodeId to);
-  Task<void> take(const Group& group, NodeId from);
-  Task<void> take_part(const Group& group, NodeId from, std::uint64_t part, MutBuf room);
-  void make_initial_state();
+  Task<void> receive_state(const Group& group);
   void agreed(Generation generation);
   bool finished() const { return replica_.step >= options_.steps; }
   // Before the next step; the same on all members.
@@ -100,16 +91,8 @@ class Worker {
   SharedEvaluation evaluation_;
   Step evaluated_;   // before this step the state was last evaluated
   Generation last_;  // the view that this worker is or was in
-  // Who gets the state in this view, by rank, from whom; whether all can make it themselves.
-  std::vector<bool> in_need_;
-  Rank source_;
-  bool transfer_due_ = false;
-  std::optional<Progress> before_;  // of the state that is here while a later one is to come
-  bool initial_ = false;
-  // Buffers of exchanges live here: a cancelled one may be busy until its generation is retired.
+  StateTransfer transfer_;
   Gathering gathering_;
-  StateWords state_{};
-  std::vector<std::uint64_t> spans_;
 };
 
 Task<void> Worker::run() {
@@ -206,9 +189,9 @@ Task<void> Worker::step(const Group& group) {
         note(EventKind::ShareAdded, group.view->generation, replica_.step.value(),
              position(share.epoch, share.at), share.n);
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
-    if (transfer_due_) {
+    if (transfer_.due()) {
       node_.env.probe("sync: the state came during a step");
-      tasks.spawn(transfer(group));
+      tasks.spawn(receive_state(group));
     }
     tasks.spawn(step_.run(group));
     tasks.spawn(step_.prefetch(group));
@@ -279,134 +262,43 @@ Task<void> Worker::evaluate(const Group& group) {
 }
 
 Task<void> Worker::level_up(const Group& group) {
-  const std::uint64_t P = group.size();
-  // A later state was to come, and did not: the one before is still here.
-  if (before_) replica_.restore(*std::exchange(before_, std::nullopt));
+  transfer_.begin();
   const Standing own{replica_.step.value(), replica_.lineage.value(), replica_.valid ? 1U : 0U,
                      evaluated_.value()};
   const std::vector<Standing> standings = co_await gathering_.of_all(group, own, kStandings);
 
   const RecoveryPlan plan = plan_recovery(standings);
-  source_ = plan.source;
-  in_need_ = in_need(standings, plan);
   evaluated_ = evaluated_by_all(standings);
-  initial_ = false;
-  if (in_need_[group.rank.value()]) {
-    if (replica_.valid) node_.env.probe("sync: a state was copied by one a step behind");
-    if (replica_.valid) before_ = replica_.progress();
-    replica_.valid = false;  // until all of it is here
-  }
-  if (group.rank == source_ && plan.from_keeper) {
+  transfer_.agreed(plan.source, in_need(standings, plan), group.rank);
+  if (group.rank == plan.source && plan.from_keeper) {
     const bool loaded = co_await keeper_.load(replica_);
     if (!loaded) {
       replica_.restore(Progress{});
-      make_initial_state();
+      transfer_.make_initial_state();
     }
     if (loaded) node_.env.probe("sync: the state was loaded from a checkpoint");
     replica_.lineage = group.view->generation;
-    initial_ = !loaded;
     step_.state_arrived();
     note(EventKind::CheckpointRead, group.view->generation, replica_.step.value(), hash(),
          loaded ? 1 : 0);
   }
   if (replica_.valid) agreed(group.view->generation);
   // Who has no state must know the step and the ledger, at least, before it can take part in any.
-  co_await announce(group);
+  co_await transfer_.announce(group);
   const std::string chosen = co_await step_.choose_exchange(group);
   if (journal_ != nullptr && !chosen.empty()) journal_->chosen(chosen);
-  transfer_due_ = std::ranges::count(in_need_, true) > 0;
   // What is due before the next step needs the state on all.
-  const bool on = goes_on(in_need_) && !initial_ && !ends() && !evaluation_due();
-  step_.begin_view(*group.view, on ? in_need_ : std::vector<bool>(P, false));
-  if (transfer_due_ && !on) co_await transfer(group);
+  const std::vector<bool>& guests = transfer_.in_need();
+  const bool on = goes_on(guests) && !transfer_.initial() && !ends() && !evaluation_due();
+  step_.begin_view(*group.view, on ? guests : std::vector<bool>(group.size(), false));
+  if (transfer_.due() && !on) co_await receive_state(group);
 }
 
-// The source tells those in need where it stands.
-Task<void> Worker::announce(const Group& group) {
-  if (group.rank == source_) {
-    const Progress now = replica_.progress();
-    state_ = {initial_ ? 1U : 0U, now.step.value(), now.lineage.value(), now.ledger.epoch};
-    std::ranges::copy(now.ledger.past, state_.begin() + 4);
-    state_.back() = now.ledger.ended.size();
-    spans_.clear();
-    for (const LedgerPlace::Ended& e : now.ledger.ended)
-      spans_.insert(spans_.end(), {e.at, e.n, static_cast<std::uint64_t>(e.end)});
-    co_await with_group([&](TaskGroup& tasks) -> Task<> {
-      for (std::uint32_t r = 0; r < group.size(); ++r)
-        if (in_need_[r]) tasks.spawn(announce_to(group, group.view->at(Rank(r))));
-      co_return;
-    });
-  } else if (in_need_[group.rank.value()]) {
-    const NodeId from = group.view->at(source_);
-    co_await take_part(group, from, 0, mut_buf(state_));
-    spans_.resize(state_.back() * 3);
-    if (!spans_.empty()) co_await take_part(group, from, 1, mut_buf(std::span(spans_)));
-    Progress there{Step(state_[1]), Generation(static_cast<std::uint32_t>(state_[2])), {}};
-    there.ledger.epoch = state_[3];
-    std::copy_n(state_.begin() + 4, kSampleEnds, there.ledger.past.begin());
-    for (std::size_t i = 0; i < spans_.size(); i += 3)
-      there.ledger.ended.push_back(
-          {spans_[i], spans_[i + 1], static_cast<SampleEnd>(spans_[i + 2])});
-    initial_ = state_[0] != 0;
-    replica_.restore(there);
-    replica_.valid = false;
-  }
-}
-
-Task<void> Worker::announce_to(const Group& group, NodeId to) {
-  co_await node_.endpoint.send(to, group.tag(kTransfer, 0), const_buf(state_));
-  if (!spans_.empty())
-    co_await node_.endpoint.send(to, group.tag(kTransfer, 1), const_buf(std::span(spans_)));
-}
-
-// The numbers of the state, from the source to all in need. Nobody changes them meanwhile: the step
-// at hand writes the other copy.
-Task<void> Worker::transfer(const Group& group) {
-  if (in_need_[group.rank.value()]) {
-    if (initial_) {
-      make_initial_state();
-    } else {
-      co_await take(group, group.view->at(source_));
-    }
-    if (before_) replica_.exchange_copies();
-    before_.reset();
-    replica_.valid = true;
-    agreed(group.view->generation);
-    step_.state_arrived();
-  } else if (group.rank == source_ && !initial_) {
-    co_await with_group([&](TaskGroup& tasks) -> Task<> {
-      for (std::uint32_t r = 0; r < group.size(); ++r)
-        if (in_need_[r]) tasks.spawn(give(group, group.view->at(Rank(r))));
-      co_return;
-    });
-  }
-  transfer_due_ = false;
-}
-
-Task<void> Worker::give(const Group& group, NodeId to) {
-  co_await node_.endpoint.send(to, group.tag(kTransfer, 2), replica_.w().bytes());
-  if (replica_.slots().n > Elements(0))
-    co_await node_.endpoint.send(to, group.tag(kTransfer, 3), replica_.slots().bytes());
-}
-
-// Whoever has a state keeps it until the later one is complete: its giver may be lost, too.
-Task<void> Worker::take(const Group& group, NodeId from) {
-  const Range w = before_ ? replica_.next_w() : replica_.w();
-  const Range slots = before_ ? replica_.next_slots() : replica_.slots();
-  co_await take_part(group, from, 2, w.bytes());
-  if (slots.n > Elements(0)) co_await take_part(group, from, 3, slots.bytes());
-}
-
-Task<void> Worker::take_part(const Group& group, NodeId from, std::uint64_t part, MutBuf room) {
-  const Match match{.from = from, .tag = group.tag(kTransfer, part)};
-  const Received received = co_await node_.endpoint.recv(match, room);
-  require_size(received, room.size);
-}
-
-// Everyone begins with the same.
-void Worker::make_initial_state() {
-  learner_.initialize(replica_.w());
-  std::ranges::fill(replica_.slots().data(), 0.0F);
+Task<void> Worker::receive_state(const Group& group) {
+  co_await transfer_.run(group);
+  if (!transfer_.in_need()[group.rank.value()]) co_return;
+  agreed(group.view->generation);
+  step_.state_arrived();
 }
 
 void Worker::agreed(Generation generation) {
