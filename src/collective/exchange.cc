@@ -79,6 +79,10 @@ Task<void> all_reduce_in_pieces(Exchange exchange, const Group& group, Range dat
                                 Range scratch, std::uint64_t operation, Elements piece) {
   SHOAL_CHECK_EQ(data.n, sum.n);
   const std::uint64_t pieces = pieces_of(data.n, piece);
+  if (pieces == 1) {
+    co_await some_pieces(exchange, group, data, sum, scratch, operation, 1, 0);
+    co_return;
+  }
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
     for (std::uint64_t first = 0; first < std::min(pieces, kUnderWay); ++first)
       tasks.spawn(some_pieces(exchange, group, data, sum, scratch, operation, pieces, first));

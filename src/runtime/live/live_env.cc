@@ -31,7 +31,7 @@ LiveEnv::~LiveEnv() { SHOAL_CHECK(inline_->queue.empty(), "an Env ended before i
 
 void LiveEnv::record(Event event) {
   if (options_.recorder == nullptr) return;
-  event.at = now();
+  event.at = loop_->turn_time();
   event.node = options_.node;
   event.incarnation = options_.incarnation;
   options_.recorder->record(event);

@@ -90,6 +90,7 @@ void LiveLoop::inject(Function function) {
   {
     const std::lock_guard lock(mutex_);
     injected_.push_back(std::move(function));
+    any_injected_.store(true, std::memory_order_release);
     wake = std::exchange(asleep_, false);
     if (wake) ++wake_ups_;
   }
@@ -125,9 +126,11 @@ void LiveLoop::turn() {
 }
 
 void LiveLoop::run_injected() {
+  if (!any_injected_.load(std::memory_order_acquire)) return;
   {
     const std::lock_guard lock(mutex_);
     running_.swap(injected_);
+    any_injected_.store(false, std::memory_order_relaxed);
   }
   for (Function& function : running_) {
     function();
@@ -159,22 +162,20 @@ void LiveLoop::cancel(Timer timer) {
 }
 
 void LiveLoop::fire_timers() {
+  turn_time_ = now();
   if (timers_.empty()) return;
-  const Time time = now();
   // A timer that sets another at once must not keep the loop here.
   const std::uint64_t set_before = timer_sequence_;
   while (!timers_.empty()) {
     const auto first = timers_.begin();
-    if (first->first.at > time || first->first.sequence >= set_before) return;
+    if (first->first.at > turn_time_ || first->first.sequence >= set_before) return;
     const auto node = timers_.extract(first);
     node.mapped()();
   }
 }
 
 bool LiveLoop::has_work() {
-  if (!executor_.idle() || !deferred_.empty()) return true;
-  const std::lock_guard lock(mutex_);
-  return !injected_.empty();
+  return !executor_.idle() || !deferred_.empty() || any_injected_.load(std::memory_order_acquire);
 }
 
 bool LiveLoop::poll() {
@@ -187,7 +188,7 @@ bool LiveLoop::poll() {
     if (polled.spin <= Duration::zero()) continue;
     const int times =
         pollers_[i].poller != nullptr && polled.poller->busy() ? kSpinTimesMax : spin_times_;
-    spin_until_ = std::max(spin_until_, now() + polled.spin * times);
+    spin_until_ = std::max(spin_until_, turn_time_ + polled.spin * times);
   }
   std::erase_if(pollers_, [](const Polled& p) { return p.poller == nullptr; });
   return any;
@@ -198,7 +199,7 @@ bool LiveLoop::arm() {
       pollers_, [](const Polled& p) { return p.poller == nullptr || p.poller->arm(); });
 }
 
-bool LiveLoop::spin() { return !pollers_.empty() && now() < spin_until_; }
+bool LiveLoop::spin() { return !pollers_.empty() && turn_time_ < spin_until_; }
 
 void LiveLoop::judge_sleep(Duration slept) {
   if (slept < kShortSleep) {

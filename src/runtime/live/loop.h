@@ -6,6 +6,7 @@
 //   loop.inject([&] { ... });               // from any other thread
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <compare>
 #include <cstdint>
@@ -89,6 +90,9 @@ class LiveLoop {
 
   // The loop's thread.
   void run();
+  // When this turn began: for what need not be exact, since a look at the clock costs as much as a
+  // small message.
+  Time turn_time() const { return turn_time_; }
   void defer(Function function);  // runs in the next turn, so that timers and messages get theirs
   Timer at(Time time, Function function);
   void cancel(Timer timer);
@@ -145,8 +149,10 @@ class LiveLoop {
 
   mutable std::mutex mutex_;
   std::vector<Function> injected_;  // guarded by mutex_
-  bool asleep_ = false;             // guarded by mutex_
-  std::uint64_t wake_ups_ = 0;      // guarded by mutex_
+  // Whether there are some; a turn that finds none takes no lock. sleep() does, and looks again.
+  std::atomic<bool> any_injected_ = false;
+  bool asleep_ = false;         // guarded by mutex_
+  std::uint64_t wake_ups_ = 0;  // guarded by mutex_
 
   std::vector<Function> running_;  // the batch that is being run
   std::vector<Function> deferred_;
@@ -160,6 +166,7 @@ class LiveLoop {
     Duration spin;
   };
   std::vector<Polled> pollers_;
+  Time turn_time_{};
   Time spin_until_{};
   int spin_times_ = 1;  // a power of two
   std::vector<Watched> stall_sources_;
