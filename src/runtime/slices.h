@@ -9,9 +9,10 @@
 
 namespace shoal {
 
-// 256 KiB of each array: a slice takes a tenth of a millisecond, so that messages and heartbeats
-// get their turn between two where the loop's own thread does the work.
-inline constexpr std::size_t kSliceElements = 65536;
+// 2 MiB of each array: a slice takes about a millisecond, so that messages and heartbeats get their
+// turn between two where the loop's own thread does the work. Smaller ones cost: each wakes the
+// loop, and where all cores compute that takes a core from one of them.
+inline constexpr std::size_t kSliceElements = 1U << 19U;
 
 enum class Order : std::uint8_t { Forward, Backward };
 using SliceWork = std::function<void(std::size_t from, std::size_t to)>;
