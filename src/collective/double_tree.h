@@ -3,18 +3,23 @@
 // broadcast, reduction and scan", Parallel Computing 35(12), 2009, doi:10.1016/j.parco.2009.09.001;
 // the trees are those of NCCL (graph/trees.cc).
 //
-//   tree 0 of 14                                    the tree of half 1 is its mirror image (P even)
-//                                                   or the same, one rank further (P odd):
-//    0---------------8                              members that have children in one tree have
-//    none
-//             ______/ \______                       in the other, but for at most one
+//   tree 0 of 14:
+//
+//    0---------------8
+//             ______/ \______
 //            4               12
-//          /   \            /  \                    for both halves and every chunk of them, at
-//          once:
-//        2       6       10     \                     add the chunk of each child to mine
-//       / \     / \     /  \     \                    give it to the parent, receive the sum from
-//       it
-//      1   3   5   7   9   11    13                   send the sum to each child
+//          /   \            /  \       .
+//        2       6       10     \      .
+//       / \     / \     /  \     \     .
+//      1   3   5   7   9   11    13
+//
+//   The tree of half 1 is its mirror image (P even) or the same, one rank further (P odd): members
+//   that have children in one tree have none in the other, but for at most one.
+//
+//   for both halves and every chunk of them, at once:
+//     add the chunk of each child to mine
+//     give it to the parent, receive the sum from it
+//     send the sum to each child
 //
 // Symbols: P members, N elements, C chunks of each half, h = ceil(log2 P) rounds from leaf to root.
 // Cost: a chunk of both halves, alone, takes (2h-1)(T + R/2)/C and 2hL: h levels up and as many

@@ -3,9 +3,8 @@
 // members.
 //
 //   mine = all of data
-//   for d = P/2, P/4 .. 1:   give one half of `mine` to r xor d;  add its other half to mine, keep
-//   that for d = 1, 2 .. P/2:     swap `mine` with r xor d, which has the half beside it;  mine =
-//   both
+//   for d = P/2, P/4 .. 1:   give one half of `mine` to r xor d;  mine = the other + what it gives
+//   for d = 1, 2 .. P/2:     swap `mine` with r xor d, which has the half beside it;  mine = both
 //
 // Symbols: P members, r own rank, N elements in P nearly equal blocks, of which `mine` is a run.
 // Cost for powers of two: 2 log2 P messages, N(1 - 1/P) elements each way in each half;

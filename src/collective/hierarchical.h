@@ -2,9 +2,9 @@
 // hosts, as ChainerMN does it: Akiba, Fukuda, Suzuki, "ChainerMN: scalable distributed deep
 // learning framework", LearningSys at NIPS 2017, arXiv:1710.11351.
 //
-//   inside a host:   each member adds up its part where the others' lie;  the leader copies the
-//   parts leaders:         all-reduce among themselves, by the inner exchange inside a host:   all
-//   copy the sum from their leader
+//   inside a host:   each member adds up its part where the others' lie;  the leader copies them
+//   leaders:         all-reduce among themselves, by the inner exchange
+//   inside a host:   all copy the sum from their leader
 //
 // Symbols: H hosts with k members each, N elements, M the time to copy N elements inside a host.
 // Cost: (k-1)/k (R + M) + that of the inner exchange among H + (k-1) M, the last term being M where

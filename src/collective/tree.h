@@ -2,13 +2,12 @@
 // Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005, doi:10.1177/1094342005051521; FireCaffe (Iandola
 // et al., CVPR 2016, arXiv:1511.00175) reduces gradients so.
 //
-//            0                 v = rank counted from the root
-//      ______|____             reduce:     for d = 1, 2, 4 .. < P:
-//     4     2     1              v has bit d: give all to v-d, done;  else add all of v+d to mine
-//    / \    |                  broadcast:  for d = .., 4, 2, 1:
-//   6   5   3                    v has no bit up to d: send all to v+d;  v's lowest bit is d:
-//   receive
-//   |
+//            0          v = rank counted from the root
+//      ______|____      reduce:     for d = 1, 2, 4 .. < P:
+//     4     2     1       v has bit d: give all to v-d, done;  else add all of v+d to mine
+//    / \    |           broadcast:  for d = .., 4, 2, 1:
+//   6   5   3             v has no bit up to d: send all to v+d
+//   |                     v's lowest bit is d: receive
 //   7
 //
 // Symbols: P members, N elements. Cost: ceil(log2 P) (T + R) up and ceil(log2 P) T down, or

@@ -30,8 +30,8 @@ struct TensorEntry {
   Dtype dtype = Dtype::F32;
   std::vector<std::int64_t> shape;
   std::vector<std::int64_t> strides;  // dense, but not always row-major
-  Elements at;                        // of the arena
-  Elements n;                         // float32 elements that it occupies there
+  Elements at{};                      // of the arena
+  Elements n{};                       // float32 elements that it occupies there
 };
 
 std::uint64_t count(std::span<const std::int64_t> shape);  // how many numbers a shape holds

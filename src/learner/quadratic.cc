@@ -1,14 +1,38 @@
 #include "learner/quadratic.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "base/random.h"
 
 namespace shoal {
 
+namespace {
+
+Layout layout_of(const QuadraticOptions& options) {
+  if (!options.statistics) return Layout::plain(options.dimensions);
+  const auto n = static_cast<std::int64_t>(options.dimensions.value());
+  return Layout({{.name = "w", .shape = {n}, .strides = {1}},
+                 {.name = "passes", .section = Section::Buffer, .shape = {1}, .strides = {1}},
+                 {.name = "count",
+                  .section = Section::Side,
+                  .dtype = Dtype::I32,
+                  .shape = {1},
+                  .strides = {1}}});
+}
+
+void count_pass(const Layout& layout, std::span<float> state) {
+  if (layout.tensors().size() == 1) return;
+  state[layout.tensors()[1].at.value()] += 1;
+  float& count = state[layout.tensors()[2].at.value()];
+  count = std::bit_cast<float>(std::bit_cast<std::uint32_t>(count) + 1);
+}
+
+}  // namespace
+
 QuadraticLearner::QuadraticLearner(QuadraticOptions options)
-    : options_(options), layout_(Layout::plain(options.dimensions)) {
+    : options_(options), layout_(layout_of(options)) {
   const std::size_t n = options_.dimensions.value();
   SHOAL_CHECK_GT(n, 0U);
   options_.buckets = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(options_.buckets, 1, n));
@@ -24,7 +48,7 @@ void QuadraticLearner::initialize(Range w) const { std::ranges::fill(w.data(), 0
 
 double QuadraticLearner::loss(std::span<const float> w) const {
   double sum = 0;
-  for (std::size_t j = 0; j < w.size(); ++j) {
+  for (std::size_t j = 0; j < optimum_.size(); ++j) {
     const double d = static_cast<double>(w[j]) - static_cast<double>(optimum_[j]);
     sum += 0.5 * static_cast<double>(lambda_[j]) * d * d;
   }
@@ -58,6 +82,7 @@ Task<void> QuadraticLearner::gradient(Env& env, Range w, GradientTarget target, 
   co_await env.work(Work::Forward, touched, [&] {
     score += Score{.loss = loss(w.data()) * static_cast<double>(samples.size()),
                    .samples = samples.size()};
+    if (!samples.empty()) count_pass(layout_, w.data());
   });
   for (std::uint32_t b = 0; b < options_.buckets; ++b) {
     // Backward reaches the last layer first.

@@ -21,6 +21,9 @@ struct QuadraticOptions {
   double condition = 100;  // kappa
   double noise = 1;        // sigma
   std::uint64_t held_out = 0;
+  // State that forward passes change, as batch norm has it: each pass adds 1 to a buffer, which
+  // replicas average, and to a counter.
+  bool statistics = false;
 };
 
 class QuadraticLearner final : public Learner {

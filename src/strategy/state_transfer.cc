@@ -56,6 +56,8 @@ Task<void> StateTransfer::announce_to(const Group& group, NodeId to) {
 }
 
 void StateTransfer::write_words() {
+  const std::span<const float> rest = replica_.rest().data();
+  rest_.assign(rest.begin(), rest.end());
   const Progress now = replica_.progress();
   words_ = {initial_ ? 1U : 0U, now.step.value(), now.lineage.value(), now.ledger.epoch};
   std::ranges::copy(now.ledger.past, words_.begin() + 4);
@@ -99,16 +101,20 @@ Task<void> StateTransfer::run(const Group& group) {
 }
 
 Task<void> StateTransfer::give(const Group& group, NodeId to) {
-  co_await node_.endpoint.send(to, group.tag(operation_, 2), replica_.w().bytes());
+  co_await node_.endpoint.send(to, group.tag(operation_, 2), replica_.parameters().bytes());
   if (replica_.slots().n > Elements(0))
     co_await node_.endpoint.send(to, group.tag(operation_, 3), replica_.slots().bytes());
+  if (!rest_.empty())
+    co_await node_.endpoint.send(to, group.tag(operation_, 4), const_buf(std::span(rest_)));
 }
 
 Task<void> StateTransfer::take(const Group& group, NodeId from) {
   const Range w = before_ ? replica_.next_w() : replica_.w();
   const Range slots = before_ ? replica_.next_slots() : replica_.slots();
-  co_await take_part(group, from, 2, w.bytes());
+  co_await take_part(group, from, 2, w.slice(Elements(0), replica_.N).bytes());
   if (slots.n > Elements(0)) co_await take_part(group, from, 3, slots.bytes());
+  const Range rest = w.slice(replica_.N, w.n - replica_.N);
+  if (!rest.data().empty()) co_await take_part(group, from, 4, rest.bytes());
 }
 
 Task<void> StateTransfer::take_part(const Group& group, NodeId from, std::uint64_t part,

@@ -1,9 +1,9 @@
 // How the state comes to those who have none, or are a step behind: from one member of the view,
 // the source, to all in need of it.
 //
-//   announce  where the source stands: step, lineage, ledger. With that one can take part in a
-//   step. run       the numbers, while others compute: nobody changes them before all have told
-//             (sync_step.h)
+//   announce   where the source stands: step, lineage, ledger. With that one can take part in a step
+//   run        the numbers, while others compute: nobody changes parameters and slots before all
+//              have told (sync_step.h), and what forward passes change is sent as it was before
 //
 // An initial state is not sent: everyone can make it.
 // Failure: whoever has an older state keeps it until the later one is complete, for its source may
@@ -70,6 +70,7 @@ class StateTransfer {
   std::optional<Progress> before_;  // of the state that is here while a later one is to come
   // Buffers of exchanges live here: a cancelled one may be busy until its generation is retired.
   Words words_{};
+  std::vector<float> rest_;  // of the state, as it was when the view began
   std::vector<std::uint64_t> spans_;
 };
 

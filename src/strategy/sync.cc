@@ -128,7 +128,9 @@ Task<void> Worker::through_views() {
     }
     if (!lost) continue;
     node_.env.probe("sync: a peer was lost inside a view");
-    node_.membership.suspect(lost->peer(), lost->what());
+    // In a newer view it may be another life of it, which did nothing.
+    if (node_.membership.now().generation == last_)
+      node_.membership.suspect(lost->peer(), lost->what());
   }
 }
 
@@ -211,6 +213,7 @@ Task<bool> Worker::make_step(const Group& group) {
     error = std::current_exception();
   }
   step_.let_go();
+  if (!counts) step_.give_up();
   if (error) std::rethrow_exception(error);
   co_return counts;
 }

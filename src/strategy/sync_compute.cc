@@ -254,39 +254,39 @@ void SyncStep::cut_whole_range() {
 
 // ---- The rest of the model's state
 
-// A worker that is meant to be alone, and is, gives no step up: its forward passes may change the
-// state.
-bool SyncStep::always_alone() const {
-  return options_.workers == 1 && guests_.size() == 1 && options_.recipe.shards == 0;
-}
-
-// Before the first forward pass of a step. An earlier try at the same step may have changed it.
+// Before the first forward pass of a step.
 void SyncStep::keep_rest() {
   rest_after_.clear();
   rest_next_.clear();
-  if (always_alone()) return;
+  rest_kept_ = false;
+  if (!replica_.valid) return;
   const std::span<float> rest = replica_.rest().data();
-  if (rest_kept_ && rest_of_ == replica_.step) {
-    std::ranges::copy(rest_before_, rest.begin());
-  } else if (replica_.valid) {
-    rest_before_.assign(rest.begin(), rest.end());
-    rest_of_ = replica_.step;
-    rest_kept_ = true;
-  }
+  rest_before_.assign(rest.begin(), rest.end());
+  rest_kept_ = true;
 }
 
-// As a lot has left it; and back to what it was.
-void SyncStep::take_rest() {
-  if (always_alone()) return;
+// Of a step that is given up nothing stays.
+void SyncStep::put_rest_back() {
+  if (rest_kept_) std::ranges::copy(rest_before_, replica_.rest().data().begin());
+}
+
+// As the own lot of that number has left it.
+void SyncStep::keep_rest_after(std::size_t lot) {
   const std::span<float> rest = replica_.rest().data();
+  rest_after_.resize(lot * rest.size());
   rest_after_.insert(rest_after_.end(), rest.begin(), rest.end());
-  std::ranges::copy(rest_before_, rest.begin());
+}
+
+void SyncStep::take_rest() {
+  const std::size_t count = replica_.rest().data().size();
+  keep_rest_after(count == 0 ? 0 : rest_after_.size() / count);
+  put_rest_back();
 }
 
 // The mean over the lots, by samples; what is no number is taken from the first that counts.
 Task<void> SyncStep::average_rest(const Group& group) {
   const std::size_t count = replica_.rest().data().size();
-  if (always_alone() || count == 0) co_return;
+  if (count == 0) co_return;
   const std::uint64_t P = group.size();
   std::vector<std::size_t> place(lots_.size());  // of each lot's among its worker's
   std::vector<std::size_t> lots_each(P, 0);

@@ -108,6 +108,7 @@ Task<void> SyncStep::finish(const Group& group) {
     co_await apply(replica_.g().all());
   }
   if (!rest_next_.empty()) std::ranges::copy(rest_next_, replica_.rest().data().begin());
+  rest_kept_ = false;  // It was that of the step before.
   const Duration after = node_.env.now() - begun_ - report_.compute;
   (group.size() == 1 ? report_.update : report_.wait) = after;
 }

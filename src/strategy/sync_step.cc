@@ -81,6 +81,11 @@ void SyncStep::state_arrived() {
   state_here_.notify_all();
 }
 
+void SyncStep::give_up() {
+  if (replica_.valid) put_rest_back();
+  rest_kept_ = false;
+}
+
 // ---- The step
 
 Task<void> SyncStep::run(const Group& group) {
@@ -131,7 +136,7 @@ Task<void> SyncStep::run(const Group& group) {
   begun_ = begin;
 }
 
-// Buckets come from the end of the range to its beginning; neighbours are joined.
+// Buckets that lie side by side are joined, in whichever direction backward goes.
 Task<void> SyncStep::exchange_as_ready(const Group& group, Channel<Ready>& ready,
                                        TaskGroup& tasks) {
   bool open = false;  // the last one may still be joined by the next
@@ -140,8 +145,10 @@ Task<void> SyncStep::exchange_as_ready(const Group& group, Channel<Ready>& ready
       tasks.spawn(exchange(group, buckets_.back()));
   };
   while (auto bucket = co_await ready.next()) {
-    if (open && bucket->at + bucket->n == buckets_.back().at) {
-      buckets_.back().at = bucket->at;
+    const bool before = open && bucket->at + bucket->n == buckets_.back().at;
+    const bool behind = open && buckets_.back().at + buckets_.back().n == bucket->at;
+    if (before || behind) {
+      buckets_.back().at = std::min(buckets_.back().at, bucket->at);
       buckets_.back().n += bucket->n;
     } else {
       leaves();

@@ -100,6 +100,8 @@ class SyncStep {
   Task<void> finish(const Group& group);
   // Of what is read at others, after finish() or instead of it.
   void let_go();
+  // Instead of finish(): the state is that before the step.
+  void give_up();
   Task<void> prefetch(const Group& group);
   // Settles the samples. REQUIRES: finish() has ended.
   StepReport commit();
@@ -125,9 +127,10 @@ class SyncStep {
   Task<void> until_decided();
   Task<void> count_samples(const Group& group);
   void cut_whole_range();
-  bool always_alone() const;
   void keep_rest();
+  void keep_rest_after(std::size_t lot);
   void take_rest();
+  void put_rest_back();
   Task<void> average_rest(const Group& group);
 
   // sync_step.cc: from gradients to the next state.
@@ -208,7 +211,6 @@ class SyncStep {
   // The rest of the model's state (running statistics) is changed in place by forward passes: as it
   // was before the step, and as each own lot left it.
   std::vector<float> rest_before_;
-  Step rest_of_;
   bool rest_kept_ = false;
   std::vector<float> rest_after_;
   std::vector<float> rest_next_;  // the mean of all

@@ -33,10 +33,10 @@ Task<void> SyncStep::compute_until_decided(const Group& group) {
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
     if (group.rank == Rank(0)) tasks.spawn(decide(group));
     tasks.spawn(hear_decision(group));
-    auto first = co_await race(until_decided(), compute_pieces(group));
+    own_done_ = 0;
+    co_await compute_pieces(group);
     report_.compute = node_.env.now() - begin;
     // Rank 0 hears from everyone in every step, so that nothing of it is left in the next.
-    own_done_ = first.index() == 1 ? 1 : 0;
     const Tag tag = group.tag(kDone + replica_.step.value(), 0);
     co_await node_.endpoint.send(group.view->at(Rank(0)), tag, const_buf(own_done_));
   });
@@ -55,7 +55,7 @@ Task<void> SyncStep::compute_until_decided(const Group& group) {
   cut_whole_range();
 }
 
-// A piece counts when it is complete.
+// A piece counts when it is complete: only then is it added, and the decision stops no addition.
 Task<void> SyncStep::compute_pieces(const Group& group) {
   const auto own =
       std::ranges::find_if(lots_, [&](const Lot& lot) { return lot.is_of(group.rank); });
@@ -75,12 +75,17 @@ Task<void> SyncStep::compute_pieces(const Group& group) {
     const std::uint64_t samples = portion.samples.size();
     Score score;
     const GradientTarget target{into};
-    co_await learner_.gradient(node_.env, replica_.w(), target, std::move(portion), unheard, score);
+    auto first = co_await race(
+        until_decided(),
+        learner_.gradient(node_.env, replica_.w(), target, std::move(portion), unheard, score));
+    if (first.index() == 0) break;
     if (i > 0) co_await add_to(replica_.g().all(), into);
     report_.own += score;
     done_ += samples;
+    keep_rest_after(0);
   }
-  take_rest();
+  put_rest_back();
+  own_done_ = done_ == n ? 1 : 0;
 }
 
 // At rank 0: hears who is done, and tells all when it is decided.

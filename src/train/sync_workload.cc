@@ -78,6 +78,11 @@ std::string judge(Seed seed, const Job& job) {
     return {};
   }
   const std::vector<float> oracle = sequential_sgd(seed, job);
+  // Every step is one pass more, however often it was tried and by how many.
+  const bool one_pass = job.problem.statistics && job.sync.recipe.accumulate == 1;
+  if (const float passes = one_pass ? job.result[oracle.size()] : 0;
+      one_pass && passes != static_cast<float>(job.sync.steps.value()))
+    return fmt::format("{} passes are counted in {} steps", passes, job.sync.steps);
   for (std::size_t i = 0; i < oracle.size(); ++i) {
     // Only the order of summation differs; the problem does not amplify it.
     const float error = std::abs(job.result[i] - oracle[i]);
@@ -152,6 +157,7 @@ Scenario sync_scenario(Seed seed) {
   if (more.chance(0.5)) job->sync.rule = default_rule(RuleKind::Momentum);
   job->sync.evaluate = more.chance(0.5);
   job->problem.held_out = more.between(0, 50);
+  job->problem.statistics = seed.value() % 2 == 0;
   draw_recipe(more, job->sync.recipe);
   if (more.chance(0.5)) job->sync.tune_buckets = Bytes(more.between(1, 100));
 

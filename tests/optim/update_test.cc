@@ -13,6 +13,7 @@
 #include "base/random.h"
 #include "bench/optim_oracle.h"
 #include "optim/loops.h"
+#include "runtime/slices.h"
 #include "support/inline_env.h"
 
 namespace shoal {
@@ -411,7 +412,7 @@ TEST(Update, NothingIsNothing) {
 
 TEST(Update, ALongRangeIsWorkedOnInSlices) {
   const Rule rule = parse_rule("momentum");
-  const std::size_t n = 3 * 65536 + 17;
+  const std::size_t n = 3 * kSliceElements + 17;
   Model model(rule, n), expected(rule, n);
   model.draw(Seed(12));
   expected.draw(Seed(12));
@@ -423,7 +424,7 @@ TEST(Update, ALongRangeIsWorkedOnInSlices) {
   EXPECT_EQ(copy_of(model.w), copy_of(expected.w));
   EXPECT_EQ(copy_of(model.s), copy_of(expected.s));
   EXPECT_EQ(std::accumulate(env.pieces.begin(), env.pieces.end(), std::uint64_t{0}), n);
-  EXPECT_EQ(*std::ranges::max_element(env.pieces), 65536U) << "256 KiB: heartbeats go between";
+  EXPECT_EQ(*std::ranges::max_element(env.pieces), kSliceElements) << "heartbeats go between";
 }
 
 }  // namespace

@@ -115,6 +115,7 @@ void LiveLoop::run() {
 
 void LiveLoop::turn() {
   ++turns_;
+  turn_time_ = now();
   if (!watched_.empty() && turns_ % kTurnsPerLook == 0) wait(0);
   run_injected();
   run_deferred();
@@ -162,7 +163,6 @@ void LiveLoop::cancel(Timer timer) {
 }
 
 void LiveLoop::fire_timers() {
-  turn_time_ = now();
   if (timers_.empty()) return;
   // A timer that sets another at once must not keep the loop here.
   const std::uint64_t set_before = timer_sequence_;
@@ -184,7 +184,7 @@ bool LiveLoop::poll() {
   for (std::size_t i = 0; i < pollers_.size(); ++i) {
     const Polled polled = pollers_[i];
     if (polled.poller == nullptr || !polled.poller->poll()) continue;
-    any = true;
+    if (!std::exchange(any, true)) turn_time_ = now();
     if (polled.spin <= Duration::zero()) continue;
     const int times =
         pollers_[i].poller != nullptr && polled.poller->busy() ? kSpinTimesMax : spin_times_;
@@ -245,6 +245,7 @@ void LiveLoop::set_alarm() {
 void LiveLoop::wait(int timeout_ms) {
   std::array<epoll_event, 32> events;
   const int n = epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), timeout_ms);
+  if (timeout_ms != 0) turn_time_ = now();
   if (n < 0 && errno == EINTR) return;
   checked(n, "epoll_wait");
   for (int i = 0; i < n; ++i) {

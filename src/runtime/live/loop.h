@@ -90,8 +90,8 @@ class LiveLoop {
 
   // The loop's thread.
   void run();
-  // When this turn began: for what need not be exact, since a look at the clock costs as much as a
-  // small message.
+  // When this turn began, or something was last polled in it: for what need not be exact, since a
+  // look at the clock costs as much as half a small message.
   Time turn_time() const { return turn_time_; }
   void defer(Function function);  // runs in the next turn, so that timers and messages get theirs
   Timer at(Time time, Function function);
@@ -104,7 +104,7 @@ class LiveLoop {
   // inherit the mask; those started before must not exist, or they would get the signal.
   void watch_signal(int signal, Function received);
   // Polls in every turn, and for `spin` before each sleep: a wake-up costs more than dense traffic
-  // takes to bring the next message. Longer, up to 8 times, while sleeps turn out short: two loops
+  // takes to bring the next message. Longer, up to 16 times, while sleeps turn out short: two loops
   // that wake each other would never get out of it; and that long while the poller is busy.
   // REQUIRES: the poller's descriptor is watched.
   void add_poller(Poller& poller, Duration spin);
