@@ -2,8 +2,10 @@
 // holds it when no worker is left.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <utility>
 
 #include "base/types.h"
@@ -29,9 +31,8 @@ struct Replica {
       : N(learner.layout().parameters()),
         ledger(std::move(epochs)),
         endpoint_(&endpoint),
-        substance_(learner.substance()),
-        g_(endpoint, N, substance_),
-        scratch_(endpoint, N, substance_) {
+        substance_(learner.substance()) {
+    gradients_[0].emplace(endpoint, N, substance_);
     add_copy(learner.layout().all(), N * slots_each);
   }
 
@@ -41,10 +42,18 @@ struct Replica {
   Ledger ledger;
   bool valid = false;  // holds a state at all; false for a newcomer
 
-  // The gradient of the step at hand; and as much memory beside it, of the collectives.
-  Arena& g() { return exchanged_ ? scratch_ : g_; }
-  Arena& scratch() { return exchanged_ ? g_ : scratch_; }
-  void exchange_gradients() { exchanged_ = !exchanged_; }
+  // The gradient of the step at hand; and as much memory beside it, of the collectives, which is
+  // made when it is first asked for: one worker alone never does.
+  Arena& g() { return *gradients_[g_now_]; }
+  Arena& scratch() {
+    std::optional<Arena>& other = gradients_[1 - g_now_];
+    if (!other) other.emplace(*endpoint_, N, substance_);
+    return *other;
+  }
+  void exchange_gradients() {
+    scratch();
+    g_now_ = 1 - g_now_;
+  }
 
   // The state: parameters, then the rest of the model's state (learner/layout.h), and the
   // optimizer's slots, one after the other.
@@ -84,8 +93,8 @@ struct Replica {
 
   Endpoint* endpoint_;
   Substance substance_;
-  Arena g_, scratch_;
-  bool exchanged_ = false;
+  std::array<std::optional<Arena>, 2> gradients_;
+  std::size_t g_now_ = 0;
   std::deque<Copy> copies_;
   std::size_t now_ = 0;
 };

@@ -1,7 +1,7 @@
 // How the state comes to those who have none, or are a step behind: from one member of the view,
 // the source, to all in need of it.
 //
-//   announce   where the source stands: step, lineage, ledger. With that one can take part in a step
+//   announce   where the source stands: step, lineage, ledger. That suffices to take part in a step
 //   run        the numbers, while others compute: nobody changes parameters and slots before all
 //              have told (sync_step.h), and what forward passes change is sent as it was before
 //
