@@ -1,5 +1,9 @@
 #include "job/host.h"
 
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,6 +36,28 @@ ProcessInfo this_process() {
   who.process = static_cast<std::uint32_t>(getpid());
   who.instance = (high << 32U) | random();
   return who;
+}
+
+// A datagram socket that is connected sends nothing, but has an address.
+std::string address_towards(const std::string& host) {
+  addrinfo hints{};
+  hints.ai_family = AF_INET;
+  hints.ai_socktype = SOCK_DGRAM;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(host.c_str(), "9", &hints, &found) != 0) return {};
+  std::string address;
+  const int probe = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  sockaddr_in own{};
+  socklen_t size = sizeof own;
+  if (probe >= 0 && connect(probe, found->ai_addr, found->ai_addrlen) == 0 &&
+      getsockname(probe, reinterpret_cast<sockaddr*>(&own), &size) == 0) {
+    std::array<char, INET_ADDRSTRLEN> text{};
+    if (inet_ntop(AF_INET, &own.sin_addr, text.data(), text.size()) != nullptr)
+      address = text.data();
+  }
+  if (probe >= 0) close(probe);
+  freeaddrinfo(found);
+  return address;
 }
 
 }  // namespace shoal

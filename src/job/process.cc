@@ -327,6 +327,12 @@ std::size_t minimum_of(const Lookup& lookup) {
   return text ? parse_rank_count("SHOAL_MINIMUM", *text).most : 1;
 }
 
+// Nobody else shall hear where all are on one host; else those on the network of rank 0.
+std::string usual_address(const Place& place) {
+  const std::string towards = place.one_host() ? "" : address_towards(place.master_addr);
+  return towards.empty() ? "127.0.0.1" : towards;
+}
+
 }  // namespace
 
 FromEnvironment process_from_environment(const Lookup& lookup) {
@@ -336,7 +342,7 @@ FromEnvironment process_from_environment(const Lookup& lookup) {
   result.secret = find_secret(lookup, o.place);
   o.token = result.secret.token;
   o.etcd = lookup("SHOAL_STORE").value_or("");
-  o.listen = lookup("SHOAL_HOST_ADDRESS").value_or("127.0.0.1");
+  o.listen = lookup("SHOAL_HOST_ADDRESS").value_or(usual_address(o.place));
   // shoal launch has the coordinator itself, where it can.
   o.views.minimum = minimum_of(lookup);
   o.coordinate = o.etcd.empty() && o.place.rank == 0 && lookup("SHOAL_COORDINATOR") != "launcher";

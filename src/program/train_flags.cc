@@ -28,6 +28,14 @@ void set(double& to, const char* flag, const std::string& text) {
   if (!text.empty()) to = number(flag, text);
 }
 
+// A constant that the rule does not use would be given in vain.
+void refuse_unless(bool used, const char* flag, const std::string& text, RuleKind kind,
+                   const char* instead) {
+  if (used || text.empty()) return;
+  throw ConfigError(fmt::format("{} {}: {} has none; take --optimizer {}, or leave it away", flag,
+                                text, to_string(kind), instead));
+}
+
 // What a model is usually trained with.
 struct Habit {
   const char* model;
@@ -200,6 +208,10 @@ Recipe recipe_of(const TrainFlags& f) {
     if (axis.name == "shards" && flag.value.empty() && f.reproducible)
       axis.set(recipe, kReproducibleShards);
   }
+  if (f.reproducible && recipe.shards == 0)
+    throw ConfigError(
+        "--reproducible with --shards 0: the sums would depend on the number of workers; leave "
+        "--shards away, or take at least as many as there will be workers");
   // Those of the system go with its turnout.
   if (recipe.turnout != Turnout::First && !given(f, "backups")) recipe.backups = 0;
   return recipe;
@@ -213,6 +225,15 @@ Rule rule_of(const TrainFlags& f) {
   const std::string_view own = find_system(f.like).optimizer;
   const std::string usual = own.empty() ? habit_of(f.model).optimizer : std::string(own);
   Rule rule = parse_rule(f.optimizer == "auto" ? usual : f.optimizer);
+  using enum RuleKind;
+  const RuleKind kind = rule.kind;
+  const bool adam = kind == Adam || kind == AdamW || kind == Lamb;
+  refuse_unless(kind == Momentum || kind == Nesterov || kind == Rmsprop || kind == Lars,
+                "--momentum", f.momentum, kind, "momentum or nesterov");
+  refuse_unless(adam, "--beta1", f.beta1, kind, "adam, adamw or lamb");
+  refuse_unless(adam, "--beta2", f.beta2, kind, "adam, adamw or lamb");
+  refuse_unless(adam || kind == Adagrad || kind == Rmsprop, "--epsilon", f.epsilon, kind,
+                "adam, adamw, lamb, adagrad or rmsprop");
   set(rule.momentum, "--momentum", f.momentum);
   set(rule.weight_decay, "--weight-decay", f.weight_decay);
   set(rule.beta1, "--beta1", f.beta1);
@@ -251,7 +272,7 @@ void check_flags(const TrainFlags& f) {
     throw ConfigError(fmt::format("--epochs {}: take 1 to 1000000", f.epochs));
   if (!(f.test_fraction >= 0 && f.test_fraction <= 0.9))
     throw ConfigError(fmt::format("--test-fraction {}: take 0 (no test) to 0.9", f.test_fraction));
-  parse_partition(f.partition);  // one worker owns all samples in any of them
+  parse_partition(f.partition);
   eta_of(f, rule_of(f));
   parse_schedule(f.schedule);
   parse_batch_growth(f.batch_growth);
@@ -287,8 +308,13 @@ TrainPlan plan_of(const TrainFlags& f, const Dataset& dataset, std::uint64_t wor
   plan.samples = dataset.train->size();
   plan.seed = Seed(f.seed);
   plan.workers = workers;
-  plan.batch = f.batch;
   const std::uint64_t global = f.global_batch != 0 ? f.global_batch : f.batch * workers;
+  plan.batch = std::max<std::uint64_t>(1, global / workers);
+  if (workers > 1 && f.partition != "global")
+    throw ConfigError(
+        fmt::format("--partition {}: synchronous training deals one order of all samples to "
+                    "whoever is there; take global, or one worker, who owns them all anyway",
+                    f.partition));
   if (global < workers)
     throw ConfigError(
         fmt::format("--global-batch {}: that is less than a sample for each of {} workers; take "

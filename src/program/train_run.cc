@@ -82,6 +82,7 @@ void apply_resumed(TrainFlags& flags, const std::vector<Option>& options,
   const auto is_fixed = [&](const char* name) {
     return std::ranges::find(fixed, name) != fixed.end();
   };
+  if (is_fixed("--epochs") && !is_fixed("--steps")) flags.steps = 0;  // It is asked for epochs now.
   if (!is_fixed("--workers") || is_fixed("--batch") || flags.global_batch != 0) return;
   if (recipe_of(flags).keep != KeepBatch::Global) return;
   for (const ConfigEntry& entry : entries) {
@@ -122,6 +123,12 @@ void print_end(const TrainRun& run) {
   if (totals.left) {
     fmt::print("\nstopped after step {} of {}; go on with: {} --resume {}\n", s.steps,
                run.plan.steps, run.program, run.flags.out);
+    return;
+  }
+  if (totals.steps == Step(0)) {
+    fmt::print(
+        "\nthe run is at step {} of {} already; to train on, ask for more --epochs or --steps\n",
+        s.steps, run.plan.steps);
     return;
   }
   fmt::print("\n{} steps in {}; {:.0f} samples/s", totals.steps, short_duration(s.wall_s),

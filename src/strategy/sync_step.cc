@@ -51,8 +51,8 @@ void SyncStep::begin_view(const View& view, std::vector<bool> guests) {
   const Updater updater = options_.recipe.updater;
   in_place_ = updater == Updater::Everyone || updater == Updater::Apart ||
               (updater == Updater::Owners && one_host) || view.size() == 1;
-  added_late_ = in_place_ && updater == Updater::Owners && options_.recipe.shards == 0 &&
-                rounds(options_.rule) == 0;
+  added_late_ = in_place_ && updater == Updater::Owners && view.size() > 1 &&
+                options_.recipe.shards == 0 && rounds(options_.rule) == 0;
   const bool tunes = options_.tune_buckets > Bytes(0) && updater == Updater::Owners &&
                      !added_late_ && options_.recipe.shards == 0 && options_.recipe.overlap &&
                      view.size() > 1;

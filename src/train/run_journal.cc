@@ -127,6 +127,8 @@ Task<void> RunJournal::evaluated(EvaluationReport report) {
 
 void RunJournal::saved(Step step) { (void)step; }
 
+void RunJournal::chosen(const std::string& what) { show(fmt::format("exchange  {}\n", what)); }
+
 Task<void> RunJournal::close() {
   if (totals_.rows.empty()) totals_.train = epoch_score_;  // nothing was held out for a test
   show(progress_.end());

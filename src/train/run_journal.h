@@ -56,6 +56,7 @@ class RunJournal final : public Journal {
   Task<void> step_done(StepReport report) override;
   Task<void> evaluated(EvaluationReport report) override;
   void saved(Step step) override;
+  void chosen(const std::string& what) override;
   bool leave() override;
 
   // What is waiting is written, and the live line ended.

@@ -74,6 +74,10 @@ class Refused(TrainTest):
         self.refuse(r"--epochs 0", *TINY[:4], "--epochs", "0")
         self.refuse(r"--eta -1", *TINY, "--eta", "-1")
         self.refuse(r"--eta x", *TINY, "--eta", "x")
+        self.refuse(r"--momentum 0.9: sgd has none; take --optimizer momentum", *TINY, "--optimizer", "sgd",
+                    "--momentum", "0.9")
+        self.refuse(r"--beta1 0.8: momentum has none", *TINY, "--optimizer", "momentum", "--beta1", "0.8")
+        self.refuse(r"--reproducible with --shards 0", *TINY, "--reproducible", "--shards", "0")
         self.refuse(r"mlp.*99.*8", "--model", "mlp:99-3", *TINY[2:])
         self.refuse(r"--model lenet tells images apart", "--model", "lenet", *TINY[2:])
 

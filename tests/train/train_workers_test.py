@@ -233,6 +233,7 @@ class Failed(WorkersTest):
             r"--batch 1000 for each of 4 workers: the data has only 2000": ["--workers", "4", "--batch", "1000"],
             r"--global-batch 3: that is less than a sample for each of 4": ["--workers", "4", "--global-batch", "3"],
             r"--keep-batch": ["--workers", "2", "--keep-batch", "both"],
+            r"--partition by-label: .*one order of all samples": ["--workers", "2", "--partition", "by-label"],
         }
         for message, arguments in cases.items():
             out = self.scratch / "refused"
