@@ -199,7 +199,7 @@ Task<void> Worker::step(const Group& group) {
     tasks.spawn(step_.prefetch(group));
     co_return;
   });
-  // As long as somebody has not told, nobody may finish: a loss now leaves all with the step before.
+  // As long as one has not told, nobody may finish: a loss now leaves all with the step before.
   if (node_.env.buggify("sync: late to tell"))
     co_await node_.env.sleep(std::chrono::milliseconds(20));
   co_await step_.tell(group);
