@@ -36,7 +36,7 @@ await() {
   until eval "$1"; do
     sleep 0.02
     tries=$((tries + 1))
-    if [ "$tries" -eq 1500 ]; then
+    if [ "$tries" -eq 4000 ]; then
       fail "waited in vain for: $1"
       return 1
     fi

@@ -185,7 +185,11 @@ class Stopped(WorkersTest):
         made = {}
         for line in metrics(folder):
             made.setdefault(line["node"], []).append(line["step"])
-        self.assertEqual({node: steps[-1] for node, steps in made.items()}, dict.fromkeys(range(4), stopped - 1))
+        # Who hears of the end in the middle of the last step takes its result from the others.
+        last = {node: steps[-1] for node, steps in made.items()}
+        self.assertEqual(sorted(last), [0, 1, 2, 3])
+        self.assertLessEqual(set(last.values()), {stopped - 2, stopped - 1}, last)
+        self.assertIn(stopped - 1, last.values())
         for workers in (2, 1):
             copy = self.scratch / f"goes-on-with-{workers}"
             shutil.copytree(folder, copy)
