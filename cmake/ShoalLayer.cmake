@@ -74,13 +74,14 @@ function(shoal_precompile_layer_headers name)
   target_precompile_headers(${name} REUSE_FROM shoal_layer_headers)
 endfunction()
 
-# shoal_test(NAME SOURCES file... [DEPENDS layer...] [LIBRARIES target...] [LABELS label...])
-# Makes the GoogleTest program NAME and registers each of its tests. The label says where a test runs:
+# shoal_test(NAME SOURCES file... [DEPENDS layer...] [LIBRARIES target...] [LABELS label...] [TORCH])
+# Makes the GoogleTest program NAME and registers each of its tests; with TORCH it includes libtorch, which the folder
+# has asked for. The label says where a test runs:
 #   fast (the default)  milliseconds, no processes or clock; also runs under the sanitizers
 #   live                real processes, files or time
 #   slow                whole training runs and large swarms
 function(shoal_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS;LIBRARIES;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH" "" "SOURCES;DEPENDS;LIBRARIES;LABELS")
   shoal_reject_leftovers("shoal_test(${name})" "${arg_UNPARSED_ARGUMENTS}")
   if(NOT arg_LABELS)
     set(arg_LABELS fast)
@@ -92,7 +93,11 @@ function(shoal_test name)
   # To optimize GoogleTest's macros takes as long as all the rest, for nothing: the code under test is in the
   # layers. It also runs coroutines without optimization, where g++ once failed.
   target_compile_options(${name} PRIVATE -O0)
-  shoal_precompile_test_headers(${name})
+  if(arg_TORCH)
+    shoal_precompile_torch_test_headers(${name})
+  else()
+    shoal_precompile_test_headers(${name})
+  endif()
   list(TRANSFORM arg_DEPENDS PREPEND "shoal::")
   target_link_libraries(${name} PRIVATE ${arg_DEPENDS} ${arg_LIBRARIES} fmt::fmt GTest::gmock GTest::gtest_main)
   gtest_discover_tests(${name}
@@ -101,21 +106,45 @@ function(shoal_test name)
     PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${timeout})
 endfunction()
 
-# What every test includes is compiled once: half the time of a test's file was GoogleTest's headers.
+# shoal_test_objects(NAME SOURCES file... DEPENDS layer...)
+# What several test programs have in common, compiled once; they name it under LIBRARIES.
+function(shoal_test_objects name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS")
+  shoal_reject_leftovers("shoal_test_objects(${name})" "${arg_UNPARSED_ARGUMENTS}")
+  add_library(${name} OBJECT ${arg_SOURCES})
+  # As programs are.
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${name} PRIVATE -fPIE -O0)
+  shoal_precompile_test_headers(${name})
+  list(TRANSFORM arg_DEPENDS PREPEND "shoal::")
+  target_include_directories(${name} PUBLIC "${PROJECT_SOURCE_DIR}/tests")
+  target_link_libraries(${name} PUBLIC ${arg_DEPENDS} fmt::fmt GTest::gmock GTest::gtest)
+endfunction()
+
+# What every test includes is compiled once: half the time of a test's file was GoogleTest's headers, and most of that
+# of a test with libtorch, whose headers set other macros.
 function(shoal_precompile_test_headers name)
+  shoal_precompile_for_tests(${name} shoal_test_headers LIBRARIES fmt::fmt
+    HEADERS <fmt/core.h> <functional> <map> <memory> <string> <vector>)
+endfunction()
+function(shoal_precompile_torch_test_headers name)
+  shoal_precompile_for_tests(${name} shoal_torch_test_headers LIBRARIES shoal::torch
+    HEADERS <torch/types.h> <torch/nn/module.h> <torch/nn/modules/linear.h>)
+endfunction()
+function(shoal_precompile_for_tests name headers)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "LIBRARIES;HEADERS")
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     return()  # clang wants the same definitions in all of them
   endif()
-  if(NOT TARGET shoal_test_headers)
+  if(NOT TARGET ${headers})
     # A program, because programs are compiled with other flags than libraries.
     file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/test_headers.cc" CONTENT "int main() {}\n")
-    add_executable(shoal_test_headers "${PROJECT_BINARY_DIR}/test_headers.cc")
-    target_compile_options(shoal_test_headers PRIVATE -O0)
-    target_link_libraries(shoal_test_headers PRIVATE fmt::fmt GTest::gmock GTest::gtest)
-    target_precompile_headers(shoal_test_headers PRIVATE
-      <gmock/gmock.h> <gtest/gtest.h> <fmt/core.h> <functional> <map> <memory> <string> <vector>)
+    add_executable(${headers} "${PROJECT_BINARY_DIR}/test_headers.cc")
+    target_compile_options(${headers} PRIVATE -O0)
+    target_link_libraries(${headers} PRIVATE ${arg_LIBRARIES} GTest::gmock GTest::gtest)
+    target_precompile_headers(${headers} PRIVATE <gmock/gmock.h> <gtest/gtest.h> ${arg_HEADERS})
   endif()
-  target_precompile_headers(${name} REUSE_FROM shoal_test_headers)
+  target_precompile_headers(${name} REUSE_FROM ${headers})
 endfunction()
 
 # shoal_script_test(NAME LABELS label... COMMAND program argument...)
