@@ -14,8 +14,8 @@ std::string_view to_string(EventKind kind) {
       "send posted",  "send done",    "recv posted",      "recv done",       "message dropped",
       "op cancelled", "RANGE REUSED", "view seen",        "fenced out",      "share added",
       "step applied", "state agreed", "checkpoint begun", "checkpoint done", "checkpoint read",
-      "worker done",  "node started", "node crashed",     "node frozen",     "node thawed",
-      "fault begun",  "fault ended",  "file data lost"};
+      "worker done",  "read served",  "node started",     "node crashed",    "node frozen",
+      "node thawed",  "fault begun",  "fault ended",      "file data lost"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

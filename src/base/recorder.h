@@ -36,6 +36,8 @@ enum class EventKind : std::uint8_t {
   CheckpointDone,   // b = hash of the parameters: promised to survive any crash
   CheckpointRead,   // b = hash of the parameters, c = 0 when there was none
   WorkerDone,       // b = hash of the parameters
+  // Servers: what a worker was given to read.
+  ReadServed,  // peer = the worker, a = its clock, b = the least clock of all who count, c = bound
   // The world, in simulation.
   NodeStarted,
   NodeCrashed,

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "cli/commands.h"
+#include "train/served_workload.h"
 #include "train/sync_workload.h"
 
 namespace shoal {
@@ -21,7 +22,8 @@ struct Options {
 };
 
 const std::map<std::string, Workload>& workloads() {
-  static const std::map<std::string, Workload> kAll = {{"sync", sync_scenario}};
+  static const std::map<std::string, Workload> kAll = {{"served", served_scenario},
+                                                      {"sync", sync_scenario}};
   return kAll;
 }
 

@@ -27,11 +27,17 @@ Leases::Piece Leases::lease(NodeId worker, Incarnation life, std::uint64_t n) {
   const auto free = std::ranges::find(spans_, Span::State::Free, &Span::state);
   if (free == spans_.end() || n == 0) return {};
   const Piece piece{free->at, std::min(n, free->n)};
+  claim(piece, worker, life);
+  return piece;
+}
+
+void Leases::claim(const Piece& piece, NodeId worker, Incarnation life) {
   Span& span = carve(piece.at, piece.n);
+  SHOAL_CHECK(span.state == Span::State::Free, "positions {}..{} are not free", piece.at,
+              piece.at + piece.n);
   span.state = Span::State::Leased;
   span.worker = worker;
   span.life = life;
-  return piece;
 }
 
 void Leases::settle(const Piece& piece, SampleEnd end) {

@@ -37,6 +37,7 @@ class Leases {
 
   // At most `n` consecutive free positions, the lowest; none when none is free.
   Piece lease(NodeId worker, Incarnation life, std::uint64_t n);
+  void claim(const Piece& piece, NodeId worker, Incarnation life);  // REQUIRES: it is free
   // REQUIRES: leased, whole or in part, to one worker.
   void settle(const Piece& piece, SampleEnd end);
   std::uint64_t settle_all(SampleEnd end);  // returns how many were leased

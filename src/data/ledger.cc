@@ -104,6 +104,11 @@ void Ledger::restore(const LedgerPlace& place) {
   for (const LedgerPlace::Ended& e : place.ended) leases_.end({e.at, e.n}, e.end);
 }
 
+void Ledger::claim(NodeId worker, Incarnation life, const Share& share) {
+  SHOAL_CHECK_EQ(share.epoch, epoch_);
+  leases_.claim({share.at, share.n}, worker, life);
+}
+
 FullPass Ledger::full_pass() const { return {own_, leases_.size(), epoch_}; }
 
 Share FullPass::deal(NodeId worker, Incarnation life, std::uint64_t n) {

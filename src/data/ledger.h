@@ -60,6 +60,8 @@ class Ledger {
   // At most `n` consecutive positions that nobody has; fewer where a gap or the epoch ends, none
   // when nothing is left to deal.
   Share deal(NodeId worker, Incarnation life, std::uint64_t n);
+  // That share, which nobody has, as if it had been dealt. REQUIRES: it is of this epoch, and free.
+  void claim(NodeId worker, Incarnation life, const Share& share);
   // The shares that the next `deals` deals of n positions will give, for whoever prepares them, if
   // till then nothing is revoked and what is leased ends; so it may look into the next epoch.
   std::vector<Share> peek(std::uint64_t n, std::size_t deals) const;

@@ -5,8 +5,9 @@
 //   step:30,60,90:0.1          eta_0 times 0.1 from epoch 30 on, 0.01 from 60 on, ..
 //   step:30:0.1                the same every 30 epochs
 //   cosine, cosine:0.01        eta_1 + (eta_0 - eta_1) (1 + cos pi p) / 2;  eta_1 = 0, or 0.01
-//   eta_0 poly:2                     eta_0 (1 - p)^2 warmup:5+cosine            from nothing to
-//   eta_0 in 5 epochs, in a line; then the cosine over
+//                              eta_0
+//   poly:2                     eta_0 (1 - p)^2
+//   warmup:5+cosine            from nothing to eta_0 in 5 epochs, in a line; then the cosine over
 //                              the rest of the run. Also warmup:5%+cosine: of the run
 //   linear+cosine              eta_0 is for one worker: times P. Stands first:
 //   linear+warmup:5+cosine

@@ -178,7 +178,8 @@ class Endpoint {
   // it has one. It may outlive the endpoint.
   virtual std::shared_ptr<std::byte> allocate(Bytes size);
   // From now on nothing of generations up to this one is received any more, and pending operations
-  // of them are cancelled; done when every range they used is free.
+  // of them are cancelled; done when every range they used is free. What outlives views (generation
+  // 0) is retired by kForGood alone.
   virtual Task<void> retire(GroupId group, Generation generation) = 0;
 
  private:

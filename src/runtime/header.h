@@ -29,6 +29,13 @@ struct Tag {
   auto operator<=>(const Tag&) const = default;
 };
 
+// Of a group that outlives views: every generation, that of 0 too.
+inline constexpr Generation kForGood{0xffff'ffffU};
+// Whether what is retired up to `retired` has this generation in it.
+constexpr bool covers(Generation retired, Generation generation) {
+  return generation == Generation(0) ? retired == kForGood : generation <= retired;
+}
+
 std::string describe(const Tag& tag);
 
 struct Header {

@@ -51,9 +51,8 @@ void Mailbox::deliver(Arrival& arrival) {
 }
 
 bool Mailbox::retired(const Tag& tag) const {
-  if (tag.generation == Generation(0)) return false;
   for (const Retired& r : retired_)
-    if (r.group == tag.group) return tag.generation <= r.generation;
+    if (r.group == tag.group) return covers(r.generation, tag.generation);
   return false;
 }
 

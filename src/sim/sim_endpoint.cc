@@ -313,7 +313,7 @@ void SimEndpoint::fence(const std::string& why) {
 
 bool SimEndpoint::holds(GroupId group, Generation generation) {
   const auto of_it = [&](const Tag& tag) {
-    return tag.group == group && tag.generation <= generation && tag.generation != Generation(0);
+    return tag.group == group && covers(generation, tag.generation);
   };
   return flights_.find([&](const Packet& p) { return of_it(p.tag); }) != nullptr ||
          busy_.find([&](const Busy& b) { return of_it(b.tag); }) != nullptr;

@@ -29,7 +29,8 @@ struct StepReport {
   Duration wait{};     // for others, after it, and what is left to do together
   Duration update{};   // of a worker alone
   std::vector<ExchangeSpan> exchanges;
-  Rank rank;  // of this worker in the view
+  Rank rank;             // of this worker in the view
+  double staleness = 0;  // updates between the read that it is based on and its own
 };
 
 // An evaluation by all workers together. The same may be reported twice, when workers were lost.

@@ -78,6 +78,7 @@ Task<void> RunJournal::step_done(StepReport report) {
   m.compute_s = seconds(report.compute);
   m.wait_s = seconds(report.wait);
   m.bytes_sent = node_.endpoint.sent();
+  m.staleness = report.staleness;
   co_await folder_.add(m);
 
   ProgressNow p;

@@ -239,7 +239,7 @@ void InprocEndpoint::quiesce(std::function<void()> quiet) {
 bool InprocEndpoint::holds(GroupId group, Generation generation) const {
   return std::ranges::any_of(flights_, [&](const auto& entry) {
     const Tag& tag = entry.second->sent_tag;
-    return tag.group == group && tag.generation <= generation && tag.generation != Generation(0);
+    return tag.group == group && covers(generation, tag.generation);
   });
 }
 

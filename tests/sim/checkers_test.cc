@@ -164,5 +164,10 @@ TEST(CheckpointsKept, OneThatWasDoneIsLostOrChanged) {
   EXPECT_EQ(verdict(make_checkpoints_kept(), {begun, read(10, 0xab, 1)}).size(), 0U);
 }
 
+TEST(ReadsBounded, AWorkerThatIsTooFarAheadReads) {
+  EXPECT_EQ(verdict(make_reads_bounded(), {event(K::ReadServed, 0, 0, 7, 4, 3)}).size(), 0U);
+  EXPECT_EQ(verdict(make_reads_bounded(), {event(K::ReadServed, 0, 0, 8, 4, 3)}).size(), 1U);
+}
+
 }  // namespace
 }  // namespace shoal

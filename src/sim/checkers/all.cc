@@ -11,6 +11,7 @@ std::vector<std::unique_ptr<Checker>> all_checkers() {
   checkers.push_back(make_views_agree());
   checkers.push_back(make_no_stale_message());
   checkers.push_back(make_checkpoints_kept());
+  checkers.push_back(make_reads_bounded());
   return checkers;
 }
 

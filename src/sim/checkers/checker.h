@@ -40,6 +40,7 @@ std::unique_ptr<Checker> make_ranges_free();
 std::unique_ptr<Checker> make_views_agree();
 std::unique_ptr<Checker> make_no_stale_message();
 std::unique_ptr<Checker> make_checkpoints_kept();
+std::unique_ptr<Checker> make_reads_bounded();
 
 std::vector<std::unique_ptr<Checker>> all_checkers();
 

@@ -258,7 +258,7 @@ void WireEndpoint::look_quiet() {
 
 bool WireEndpoint::holds(GroupId group, Generation generation) {
   const auto old = [&](const Tag& tag) {
-    return tag.group == group && tag.generation <= generation && tag.generation != Generation(0);
+    return tag.group == group && covers(generation, tag.generation);
   };
   return flights_.find([&](const Flight& f) { return old(f.tag); }) != nullptr ||
          fetches_.find([&](const Parcel& p) { return old(p.tag); }) != nullptr;

@@ -1,0 +1,57 @@
+// The client of the servers: sends requests to the heads of shards, and again to the next one when
+// a head was lost. Nothing here is ever cancelled but with the whole node, which then retires
+// kServing for good before the client goes: every wait is for a server, and ends when that one is
+// lost.
+#pragma once
+
+#include <cstdint>
+
+#include "base/types.h"
+#include "ps/directory.h"
+#include "ps/protocol.h"
+#include "ps/slots.h"
+#include "runtime/node.h"
+#include "runtime/range.h"
+#include "runtime/task.h"
+
+namespace shoal {
+
+class Client {
+ public:
+  // A node has one as a worker and one as a server; their requests have numbers of their own.
+  Client(Node& node, Directories& directories, Role role)
+      : node_(node),
+        directories_(directories),
+        number_((std::uint64_t{node.incarnation.value()} << 1U | (role == Role::Server ? 1U : 0U))
+                << 38U) {}
+
+  // To the head of ask.shard, until one answers. `gradient` of ask.samples > 0; the parameters
+  // wanted are copied to `w`, both of the shard's size. Fills in what a request needs else.
+  Task<Answer> train(Ask ask, Range gradient, Range w);
+  Task<Answer> train(Ask ask) { return train(ask, Range(), Range()); }  // neither
+  // At an epoch's end: what was done, and what is to be done. Waits until there is something.
+  Task<Answer> errand(Ask ask);
+  // Parameters and slots, as they are.
+  Task<Answer> snapshot(std::uint32_t shard, Range w, Range slots);
+  Task<Answer> snapshot(std::uint32_t shard, Range w) { return snapshot(shard, w, Range()); }
+  // How many pushes of a lost life have come there.
+  Task<Answer> inquest(std::uint32_t shard, NodeId worker, Incarnation life);
+
+ private:
+  struct Call {
+    Ask ask;
+    Answer answer;
+  };
+
+  Task<Answer> request(Ask ask, Range gradient, Range w, Range slots);
+  Task<void> request_once(Call& call, Holder head, Range gradient, Range w, Range slots);
+  Task<void> take_answer(Call& call, Holder head, Range w, Range slots);
+  Task<void> take(Holder head, std::uint64_t number, Range into);
+
+  Node& node_;
+  Directories& directories_;
+  std::uint64_t number_ = 0;
+  Slots<Call> calls_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,158 @@
+#include "ps/consistency.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "base/nearest.h"
+
+namespace shoal {
+namespace {
+
+using Kind = Consistency::Kind;
+constexpr std::array<std::string_view, 6> kKinds = {"synchronous", "softsync", "bounded",
+                                                    "value",       "reject",   "async"};
+
+template <class Number>
+Number number(std::string_view text, std::string_view of, std::string_view kind) {
+  Number n = 0;
+  const char* const end = of.data() + of.size();
+  const auto [stopped, error] = std::from_chars(of.data(), end, n);
+  if (error != std::errc{} || stopped != end)
+    throw ConfigError(fmt::format("--consistency {}: needed is {}", text, kind));
+  return n;
+}
+
+}  // namespace
+
+Consistency parse_consistency(std::string_view text) {
+  const std::string_view name = text.substr(0, text.find(':'));
+  const std::string_view of = name.size() == text.size() ? "" : text.substr(name.size() + 1);
+  const auto it = std::ranges::find(kKinds, name);
+  if (it == kKinds.end())
+    throw ConfigError(
+        fmt::format("--consistency {}: this is not known. {}", text,
+                    suggest(name, std::vector<std::string>(kKinds.begin(), kKinds.end()))));
+  Consistency c{static_cast<Kind>(it - kKinds.begin())};
+  switch (c.kind) {
+    case Kind::Synchronous:
+    case Kind::Async:
+      if (name.size() != text.size())
+        throw ConfigError(fmt::format("--consistency {}: {} has no number", text, name));
+      break;
+    case Kind::Softsync:
+    case Kind::Bounded:
+    case Kind::Reject:
+      c.bound = number<std::uint64_t>(text, of, fmt::format("{}:N, as in {}:3", name, name));
+      if (c.kind == Kind::Softsync && c.bound == 0)
+        throw ConfigError(fmt::format("--consistency {}: needed is a number from 1 on", text));
+      break;
+    case Kind::Value:
+      c.change = number<double>(text, of, "value:D, as in value:0.1");
+      if (!(c.change > 0) || !std::isfinite(c.change))
+        throw ConfigError(fmt::format("--consistency {}: needed is a number above 0", text));
+      break;
+  }
+  return c;
+}
+
+std::string to_string(const Consistency& c) {
+  const std::string_view name = kKinds[static_cast<std::size_t>(c.kind)];
+  switch (c.kind) {
+    case Kind::Synchronous:
+    case Kind::Async: return std::string(name);
+    case Kind::Value: return fmt::format("{}:{}", name, c.change);
+    default: return fmt::format("{}:{}", name, c.bound);
+  }
+}
+
+ClockRow* ClockTable::find(NodeId worker, Incarnation life) {
+  const auto it = std::ranges::find(rows, worker, &ClockRow::worker);
+  return it == rows.end() || it->life != life ? nullptr : &*it;
+}
+
+ClockRow& ClockTable::enter(NodeId worker, Incarnation life, std::uint64_t clock) {
+  const auto at = std::ranges::lower_bound(rows, worker, {}, &ClockRow::worker);
+  const bool there = at != rows.end() && at->worker == worker;
+  ClockRow& row = there ? *at : *rows.insert(at, ClockRow());
+  row = ClockRow{worker, life, clock};
+  return row;
+}
+
+ClockTable present(ClockTable table, const View& view) {
+  std::erase_if(table.rows,
+                [&](const ClockRow& r) { return r.away || !view.has(r.worker, r.life); });
+  return table;
+}
+
+std::uint64_t min_clock(const ClockTable& table) {
+  SHOAL_CHECK(!table.rows.empty());
+  return std::ranges::min(table.rows, {}, &ClockRow::clock).clock;
+}
+
+bool moves_in_step(const Consistency& c) {
+  return c.kind == Kind::Synchronous || (c.kind == Kind::Bounded && c.bound == 0);
+}
+
+bool may_read(const Consistency& c, const ClockTable& table, std::uint64_t clock,
+              std::uint64_t version, std::uint64_t pushes) {
+  if (moves_in_step(c) && version < clock)
+    return pushes == 0 && !table.rows.empty() && min_clock(table) >= clock;
+  if (c.kind != Kind::Bounded || c.bound == 0 || table.rows.empty()) return true;
+  return clock <= min_clock(table) + c.bound;
+}
+
+Admission admits(const Consistency& c, const ClockTable& table, const ClockRow& row,
+                 std::uint64_t version, std::uint64_t based_on, double change) {
+  if (c.kind == Kind::Reject)
+    return version > based_on + c.bound ? Admission::Never : Admission::Now;
+  if (c.kind != Kind::Value) return Admission::Now;
+  double behind = 0;
+  for (const ClockRow& r : table.rows)
+    if (r.worker != row.worker && !r.waits) behind = std::max(behind, r.unseen);
+  // By itself it may be larger than the bound: then nobody may be behind.
+  return behind <= 0 || behind + change < c.change ? Admission::Now : Admission::Later;
+}
+
+bool completes(const Consistency& c, const ClockTable& table, std::uint64_t pushes,
+               std::uint64_t version) {
+  if (pushes == 0) return false;
+  if (moves_in_step(c)) return table.rows.empty() || min_clock(table) > version;
+  if (c.kind != Kind::Softsync) return true;
+  return pushes >= std::max<std::uint64_t>(1, table.rows.size() / c.bound);
+}
+
+std::uint64_t version_after(const Consistency& c, const ClockTable& table, std::uint64_t version) {
+  if (!moves_in_step(c) || table.rows.empty()) return version + 1;
+  return std::max(version, min_clock(table));
+}
+
+bool goes_first(const ClockRow& a, const ClockRow& b) {
+  return std::pair(a.clock, a.worker) < std::pair(b.clock, b.worker);
+}
+
+void Staleness::add(std::uint64_t staleness) {
+  ++bins[std::min<std::uint64_t>(staleness, kBins - 1)];
+  ++pushes;
+  sum += staleness;
+  most = std::max(most, staleness);
+}
+
+Staleness& Staleness::operator+=(const Staleness& other) {
+  for (std::size_t i = 0; i < kBins; ++i) bins[i] += other.bins[i];
+  pushes += other.pushes;
+  sum += other.sum;
+  most = std::max(most, other.most);
+  return *this;
+}
+
+double Staleness::mean() const {
+  return pushes == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(pushes);
+}
+
+}  // namespace shoal

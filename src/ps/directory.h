@@ -1,0 +1,52 @@
+// Who holds what, as the members of each view agree on it: all tell what they have, and all come to
+// the same directory (shard_map.h). It changes while requests are under way; a head that is still
+// in the view stays one.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "base/types.h"
+#include "collective/dissemination.h"
+#include "ps/shard_map.h"
+#include "runtime/channel.h"
+#include "runtime/node.h"
+#include "runtime/task.h"
+
+namespace shoal {
+
+// Throws PeerLost when that life is over for this node. A receive is from a node, and one that came
+// back knows nothing of what its earlier life began: so this is asked just before each.
+void require_present(const Node& node, const Holder& holder);
+
+// Thread safety: none; it belongs to the thread of its node.
+class Directories {
+ public:
+  static constexpr GroupId kGroup{3};
+
+  Directories(Node& node, std::size_t shards, std::size_t copies)
+      : node_(node), shards_(shards), copies_(copies) {}
+
+  // What this node holds, asked when a view begins; none: nothing.
+  std::function<std::vector<Holding>()> holdings = {};
+
+  // Follows the views until it is cancelled.
+  Task<void> follow();
+  const Directory& now() const { return now_; }  // generation 0: none yet
+  // As soon as there is one of this generation or later.
+  Task<void> reach(Generation generation);
+  // As soon as it differs from that one.
+  Task<void> after(Generation generation) { return reach(generation.next()); }
+
+ private:
+  Task<void> agree(ViewPtr view);
+
+  Node& node_;
+  std::size_t shards_, copies_;
+  Directory now_;
+  Signal changed_;
+  Gathering gathering_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,108 @@
+// What nodes say to each other about shards. Every message here has generation 0: servers outlive
+// views, and only the lives of the two count.
+//
+//   worker to head      Ask, then the gradient where there is one       Ask, Gradient
+//   head to worker      Answer, then the parameters if wanted           Answer, Parameters
+//   holder to next one  Record, then what belongs to it                 Record, Part
+//   next one to holder  how many records it has                        Has
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/types.h"
+#include "data/ledger.h"
+#include "learner/learner.h"
+#include "runtime/header.h"
+
+namespace shoal {
+
+inline constexpr GroupId kServing{2};
+
+// The upper 8 bits of a tag's id say what it is, the rest which one.
+enum class Say : std::uint8_t { Ask, Gradient, Answer, Parameters, Record, Part, Has };
+inline Tag tag_of(Say what, std::uint64_t which) {
+  return Tag{kServing, Generation(0), static_cast<std::uint64_t>(what) << 56U | which};
+}
+
+struct Ask {
+  enum class Kind : std::uint32_t {
+    Train,     // push, if samples > 0; read, if wanted; a share, if wanted
+    Errand,    // at an epoch's end: what is to be done, and what was
+    Inquest,   // of a lost worker: how many of its pushes came here?
+    Snapshot,  // parameters and slots, as they are
+  };
+  std::uint64_t number = 0;  // of whoever asks, in all its lives: gradient and answer have the same
+  Incarnation asker;         // its life
+  Kind kind = Kind::Train;
+  std::uint32_t shard = 0;
+  Generation directory;     // by which this node was found
+  NodeId worker = kNobody;  // whom it is about
+  Incarnation life;
+  std::uint32_t wants_read = 0;
+  std::uint32_t enters = 0;       // 1: it is new or was away, and wants a clock
+  std::uint32_t leaves = 0;       // 1: there are no samples for it, and nobody shall wait for it
+  std::uint64_t clock = 0;        // steps in its pushes before this one
+  std::uint64_t steps = 1;        // in this one
+  std::uint64_t based_on = 0;     // the version that the gradient was computed at
+  std::uint64_t samples = 0;      // of which the gradient is the sum
+  std::uint64_t wants_share = 0;  // samples, at most
+  std::uint64_t share = 0;        // its number: the clock of the step that it is for
+  std::uint64_t settled = 0;      // shares of this worker that all shards have
+  std::uint64_t may_wait = 0;     // for a share
+  // Of an errand.
+  std::uint64_t epoch = 0;  // whose end it is
+  std::uint32_t done = 0;   // a Dealer::Errand
+  std::uint32_t block = 0;
+  Score score{};
+};
+
+struct Answer {
+  enum class Kind : std::uint32_t { Fine, NotHere, Over };
+  Kind kind = Kind::Fine;
+  std::uint32_t has_parameters = 0;
+  std::uint64_t clock = 0;      // of the worker here
+  std::uint64_t version = 0;    // of the parameters
+  std::uint64_t staleness = 0;  // of the push
+  Share share{};
+  // Of an errand: what is to be done now.
+  std::uint32_t errand = 0;  // a Dealer::Errand
+  std::uint32_t block = 0;
+  std::uint64_t epoch = 0;  // the present one
+  std::array<std::uint64_t, kSampleEnds> ended{};
+  Score score{};  // of all that was held out, when the epoch is past
+};
+
+// A change of a shard, as its copies make it too.
+struct Record {
+  enum class Kind : std::uint32_t {
+    Enter,     // a worker is new here, or back, with a clock
+    Leave,     // it is away
+    Push,      // its gradient waits with others for the next update, or is it
+    Reject,    // a gradient that came too late
+    Complete,  // those that wait are the next update
+    Deal,      // a share of samples
+    Lose,      // the shares of a worker that is gone
+    Score,     // of a block
+    Saved,     // the state, after an epoch
+    Whole,     // everything: parameters, slots, and the rest as words
+  };
+  std::uint64_t sequence = 0;
+  Kind kind = Kind::Enter;
+  std::uint32_t complete = 0;  // Push: and those that wait are the next update
+  Generation directory;
+  NodeId worker = kNobody;
+  Incarnation life;
+  std::uint32_t end = 0;    // Lose: a SampleEnd
+  std::uint64_t clock = 0;  // after the push; Lose: shares below it came somewhere
+  std::uint64_t based_on = 0;
+  std::uint64_t samples = 0;
+  double weight = 1;                     // of the gradient
+  double change = 0;                     // of a parameter by it, at most, where that is asked for
+  std::uint64_t n = 0;                   // Deal: samples; Score: the block; Whole: words
+  std::uint64_t share = 0, settled = 0;  // Deal, Push
+  std::uint64_t version = 0;             // Whole, or after the update; Score, Saved: the epoch
+  Score score{};
+};
+
+}  // namespace shoal

@@ -1,0 +1,169 @@
+// The server: serves the shards of which it is the head, and follows the holder before it in the
+// chains of the others. Li et al., "Scaling Distributed Machine Learning with the Parameter
+// Server", OSDI 2014; chain replication: van Renesse & Schneider, OSDI 2004.
+//
+//   head, on a push:    read the gradient where it lies; wait until it is admitted
+//                       a record is made of it, applied, and sent to the next holder
+//                       answer when the last holder has it, and the gate lets the worker read
+//   holder, on a record: apply it; send it on; tell the one before when the next has it
+//   next holder changed: it gets everything, and from then on records again
+//
+// Symbols: S servers, R copies, N parameters; consistency.h has the gates.
+// Cost of a push and a read, of all shards: 2S messages of N/S to and from the worker; R - 1 more
+//   of N/S for each shard; the update of N/S at each holder.
+// Deviations: a read is answered by the head, not by the last holder: it may see a push that is not
+//   acknowledged yet, and that is made again if all who had it are lost.
+// Failure: a push that was acknowledged is at every holder; it is lost only with all of them, and
+//   then the shard is loaded as it was saved last. A push is known by (worker, life, clock), and is
+//   applied once however often it is sent. Who is lost is missed by nobody: gates count the clocks
+//   of the view's workers.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/types.h"
+#include "ps/client.h"
+#include "ps/consistency.h"
+#include "ps/directory.h"
+#include "ps/shard_state.h"
+#include "ps/slots.h"
+#include "runtime/channel.h"
+#include "runtime/node.h"
+#include "runtime/task.h"
+#include "runtime/task_group.h"
+
+namespace shoal {
+
+struct ServerOptions {
+  Consistency consistency;
+  bool weigh_by_staleness = false;  // an update that is d - 1 updates late counts 1/d
+};
+
+// What a server needs of those above it.
+class Origin {
+ public:
+  virtual ~Origin() = default;
+  // The state of a shard that nobody has, into a new one: as it was saved, or as it begins.
+  virtual Task<void> load(ShardState& shard) = 0;
+};
+
+class Server {
+ public:
+  Server(Node& node, Directories& directories, std::vector<ShardCut> cuts, Substance substance,
+         const UpdatePlan& plan, const Dealer& dealer, Origin& origin, ServerOptions options);
+
+  // Serves until it is cancelled. It must live until kServing is retired for good.
+  Task<void> run();
+  std::vector<Holding> holdings() const;
+
+ private:
+  struct Held {
+    std::uint32_t number = 0;
+    Generation directory;  // that the chain is from
+    Chain chain;
+    bool ours = false;   // the state is here, or comes from where no server has it
+    bool ready = false;  // it is here
+    std::unique_ptr<ShardState> state;
+    Holder next{};             // to whom records are sent; nobody: this is the last holder
+    std::uint64_t at_all = 0;  // records that this holder and all after it have
+    bool busy = false;         // somebody changes it
+    Signal changed;
+    Record incoming;         // from the holder before
+    std::uint64_t news = 0;  // from the next one: so many records are at all after
+  };
+  // A record on its way to the next holder, with what belongs to it.
+  struct Outgoing {
+    Record record;
+    std::shared_ptr<Arena> parameters{};
+    std::vector<float> slots{};
+    std::vector<std::uint64_t> words{};
+    std::vector<Gradient> gradients{};
+  };
+  // Whoever holds it may change the shard; let go of when it goes.
+  class Turn {
+   public:
+    explicit Turn(Held& held) : held_(&held) { held.busy = true; }
+    Turn(Turn&& other) noexcept : held_(std::exchange(other.held_, nullptr)) {}
+    Turn& operator=(Turn&&) = delete;
+    ~Turn() {
+      if (held_ == nullptr) return;
+      held_->busy = false;
+      held_->changed.notify_all();
+    }
+
+   private:
+    Held* held_;
+  };
+
+  Holder self() const { return {node_.id, node_.incarnation}; }
+  bool is_head(const Held& held) const { return held.ready && held.chain.holders[0] == self(); }
+
+  // ---- Requests
+  Task<void> take_requests(TaskGroup& tasks);
+  Task<void> serve(NodeId from, Ask ask, TaskGroup& tasks);
+  Task<void> answer(NodeId from, Ask ask, std::optional<Gradient> gradient, TaskGroup& tasks);
+  Task<void> answer_train(NodeId from, Ask ask, std::optional<Gradient> gradient, TaskGroup& tasks);
+  Task<void> answer_errand(NodeId from, Ask ask, TaskGroup& tasks);
+  Task<void> answer_inquest(NodeId from, Ask ask);
+  Task<void> answer_snapshot(NodeId from, Ask ask);
+  Task<Admission> admitted(Held& held, const Ask& ask, double change);
+  Task<Gradient> copy_of(const Gradient& gradient);
+  Task<double> change_by(const Ask& ask, const std::optional<Gradient>& gradient);
+  Task<void> enter(Held& held, const Ask& ask, TaskGroup& tasks);
+  Task<void> leave(Held& held, const Ask& ask, TaskGroup& tasks);
+  Task<void> push(Held& held, const Ask& ask, std::optional<Gradient> gradient, Answer& answer,
+                  TaskGroup& tasks);
+  Task<bool> share(Held& held, const Ask& ask, Answer& answer, TaskGroup& tasks);
+  Task<void> reply(NodeId from, const Ask& ask, Answer answer);
+  Task<void> reply(NodeId from, const Ask& ask, Answer answer, std::shared_ptr<Arena> parameters,
+                   Range slots);
+  ClockTable table_of(const Held& held) const;
+  void record_read(const Held& held, NodeId reader, std::uint64_t clock);
+
+  // ---- Records
+  Task<Turn> turn(Held& held);
+  Task<void> commit(Held& held, Record record, TaskGroup& tasks);
+  Task<void> commit(Held& held, Record record, std::optional<Gradient> gradient, TaskGroup& tasks);
+  Task<void> make(Held& held, Record record, std::optional<Gradient> gradient, TaskGroup& tasks);
+  Task<void> forward(Held& held, Holder next, Outgoing& out);
+  Task<void> take_records(Held& held, TaskGroup& tasks);
+  Task<void> take_news(Held& held);
+  Task<void> follow_record(Held& held, Holder from, Record record, TaskGroup& tasks);
+  Task<void> become_whole(Held& held, const Record& record, std::vector<Gradient> parts,
+                          TaskGroup& tasks);
+  Task<void> tell(Held& held, NodeId before, std::uint64_t sequence);
+  Task<Gradient> part(Holder from, std::uint64_t number);
+  void make_state(Held& held);
+
+  // ---- Views
+  Task<void> follow_directories(TaskGroup& tasks);
+  Task<void> adopt(Held& held, const Directory& directory, TaskGroup& tasks);
+  void connect(Held& held, TaskGroup& tasks);
+  Task<void> watch_views();
+  Task<void> complete_if_due(Held& held, TaskGroup& tasks);
+  Task<void> complete_without_lost(Held& held, TaskGroup& tasks);
+  Task<void> bury_lost(Held& held, TaskGroup& tasks);
+
+  Node& node_;
+  Directories& directories_;
+  std::vector<ShardCut> cuts_;
+  Substance substance_;
+  const UpdatePlan& plan_;
+  Dealer dealer_;  // as it begins
+  Origin& origin_;
+  ServerOptions options_;
+  Client client_;
+  std::vector<Held> held_;
+  std::map<std::uint32_t, Holder> errands_;  // by block, who is out for it
+  Ask incoming_;
+  Slots<Answer> answers_;
+  Slots<Outgoing> outgoing_;
+  Slots<std::uint64_t> news_;
+};
+
+}  // namespace shoal

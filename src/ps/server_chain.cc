@@ -1,0 +1,320 @@
+// The other half of a server: the chain of holders, and what becomes of it from view to view.
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "ps/server.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::uint64_t kParts = 3;  // of a whole shard, before the pushes that wait
+
+constexpr std::uint64_t kPartsMax = 4096;
+
+// A whole shard has the number of the last record that is in it.
+std::uint64_t part_number(std::uint32_t shard, std::uint64_t sequence, bool whole,
+                          std::uint64_t part) {
+  return (std::uint64_t{shard} << 44U) + (sequence * 2 + (whole ? 1 : 0)) * kPartsMax + part;
+}
+}  // namespace
+
+// ---- Records
+
+Task<Server::Turn> Server::turn(Held& held) {
+  while (held.busy) co_await held.changed.wait();
+  co_return Turn(held);
+}
+
+// REQUIRES: it is this one's turn, and this is the head.
+Task<void> Server::commit(Held& held, Record record, TaskGroup& tasks) {
+  return commit(held, record, std::nullopt, tasks);
+}
+
+Task<void> Server::commit(Held& held, Record record, std::optional<Gradient> gradient,
+                          TaskGroup& tasks) {
+  record.sequence = held.state->sequence() + 1;
+  record.directory = held.directory;
+  co_await make(held, record, std::move(gradient), tasks);
+}
+
+Task<void> Server::make(Held& held, Record record, std::optional<Gradient> gradient,
+                        TaskGroup& tasks) {
+  std::optional<Gradient> own = gradient;
+  co_await held.state->apply(record, std::move(own));
+  if (held.next.node == kNobody) {
+    held.at_all = record.sequence;
+  } else {
+    Outgoing& out = outgoing_.take({record});
+    if (gradient) out.gradients.push_back(std::move(*gradient));
+    tasks.spawn(forward(held, held.next, out));
+  }
+}
+
+// Whoever is lost is missed when the next directory comes: the one after it gets everything.
+Task<void> Server::forward(Held& held, Holder next, Outgoing& out) {
+  try {
+    co_await with_group([&](TaskGroup& tasks) -> Task<> {
+      Endpoint& endpoint = node_.endpoint;
+      const bool whole = out.record.kind == Record::Kind::Whole;
+      std::uint64_t part = 0;
+      const auto publish = [&](ConstBuf bytes) {
+        const std::uint64_t number = part_number(held.number, out.record.sequence, whole, part++);
+        tasks.spawn(as_task(endpoint.publish(next.node, tag_of(Say::Part, number), bytes)));
+      };
+      tasks.spawn(as_task(
+          endpoint.send(next.node, tag_of(Say::Record, held.number), const_buf(out.record))));
+      if (whole) {
+        publish(out.parameters->bytes());
+        publish(const_buf(std::span<const float>(out.slots)));
+        publish(const_buf(std::span<const std::uint64_t>(out.words)));
+      }
+      for (const Gradient& g : out.gradients) publish(g.bytes);
+      co_return;
+    });
+  } catch (const PeerLost&) {
+    node_.env.probe("ps: the next holder was lost");
+  }
+  outgoing_.give_back(out);
+}
+
+// What the next holder tells.
+Task<void> Server::take_news(Held& held) {
+  while (true) {
+    const Match match{.from = kAnyone, .tag = tag_of(Say::Has, held.number)};
+    const Received received = co_await node_.endpoint.recv(match, mut_buf(held.news));
+    require_size(received, Bytes(sizeof held.news));
+    if (received.from != held.next.node) continue;
+    held.at_all = std::max(held.at_all, held.news);
+    held.changed.notify_all();
+  }
+}
+
+Task<Gradient> Server::part(Holder from, std::uint64_t number) {
+  require_present(node_, from);
+  const Match match{.from = from.node, .tag = tag_of(Say::Part, number)};
+  auto there = std::make_shared<Reading>(co_await node_.endpoint.read(match));
+  co_return Gradient{there->data(), there};
+}
+
+// One after the other, in the order in which they were sent.
+Task<void> Server::take_records(Held& held, TaskGroup& tasks) {
+  while (true) {
+    const Match match{.from = kAnyone, .tag = tag_of(Say::Record, held.number)};
+    const Received received = co_await node_.endpoint.recv(match, mut_buf(held.incoming));
+    require_size(received, Bytes(sizeof held.incoming));
+    const Record record = held.incoming;
+    const Member* const member = node_.membership.now().find(received.from);
+    const Holder from{received.from, member == nullptr ? Incarnation() : member->incarnation};
+    try {
+      co_await follow_record(held, from, record, tasks);
+    } catch (const PeerLost& lost) {
+      if (lost.peer() != from.node) throw;
+    }
+  }
+}
+
+void Server::make_state(Held& held) {
+  const bool first = held.number == 0;
+  held.state = std::make_unique<ShardState>(node_, cuts_[held.number], substance_, plan_,
+                                            first ? std::optional(dealer_) : std::nullopt);
+}
+
+Task<void> Server::follow_record(Held& held, Holder from, Record record, TaskGroup& tasks) {
+  // What belongs to it is read in any case: its sender waits for that.
+  const bool whole = record.kind == Record::Kind::Whole;
+  const std::uint64_t count = whole                               ? kParts + record.samples
+                              : record.kind == Record::Kind::Push ? 1
+                                                                  : 0;
+  std::vector<Gradient> parts;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint64_t number = part_number(held.number, record.sequence, whole, i);
+    Gradient one = co_await part(from, number);
+    parts.push_back(std::move(one));
+  }
+  while (held.directory < record.directory) co_await held.changed.wait();
+  {
+    const Turn mine = co_await turn(held);
+    const Holder* const before = held.chain.before(self());
+    if (before == nullptr || *before != from) {
+      node_.env.probe("ps: a record of a chain that is no more");
+      co_return;
+    }
+    // Of what is sent to one that counts as lost a part may come all the same: a gap, then.
+    if (!whole && (!held.ready || record.sequence > held.state->sequence() + 1)) {
+      node_.env.probe("ps: a record after a gap");
+      co_return;
+    }
+    const bool there = !whole && record.sequence <= held.state->sequence();
+    if (there) {
+      node_.env.probe("ps: a record that is here already");
+    } else if (!whole) {
+      std::optional<Gradient> gradient;
+      if (!parts.empty()) gradient = std::move(parts[0]);
+      co_await make(held, record, std::move(gradient), tasks);
+    } else {
+      co_await become_whole(held, record, std::move(parts), tasks);
+    }
+  }
+  tasks.spawn(tell(held, from.node, record.sequence));
+}
+
+Task<void> Server::become_whole(Held& held, const Record& record, std::vector<Gradient> parts,
+                                TaskGroup& tasks) {
+  if (!held.state) make_state(held);
+  const auto floats = [](const Gradient& g) {
+    const std::size_t n = g.bytes.data == nullptr ? 0 : g.bytes.size.value() / sizeof(float);
+    return std::span(reinterpret_cast<const float*>(g.bytes.data), n);
+  };
+  std::vector<std::uint64_t> words(record.n);
+  SHOAL_CHECK_EQ(parts[2].bytes.size.value(), record.n * sizeof(std::uint64_t));
+  std::memcpy(words.data(), parts[2].bytes.data, parts[2].bytes.size.value());
+  std::vector<Gradient> waiting(parts.begin() + 3, parts.end());
+  co_await node_.env.work(Work::Copy, cuts_[held.number].n, [&] {
+    held.state->restore(record, {floats(parts[0]), floats(parts[1])}, words, std::move(waiting));
+  });
+  held.ours = held.ready = true;
+  held.at_all = 0;
+  held.next = Holder{};
+  connect(held, tasks);
+}
+
+// Tells the holder before when all after have it.
+Task<void> Server::tell(Held& held, NodeId before, std::uint64_t sequence) {
+  while (held.ready && held.at_all < sequence) co_await held.changed.wait();
+  if (!held.ready) co_return;
+  std::uint64_t& news = news_.take(sequence);
+  try {
+    co_await node_.endpoint.send(before, tag_of(Say::Has, held.number), const_buf(news));
+  } catch (const PeerLost&) {
+    node_.env.probe("ps: the holder before was lost");
+  }
+  news_.give_back(news);
+}
+
+// ---- Views
+
+Task<void> Server::follow_directories(TaskGroup& tasks) {
+  Generation last{};
+  while (true) {
+    co_await directories_.after(last);
+    const Directory directory = directories_.now();
+    last = directory.generation;
+    for (Held& held : held_) {
+      co_await adopt(held, directory, tasks);
+      tasks.spawn(complete_without_lost(held, tasks));
+    }
+    tasks.spawn(bury_lost(held_.front(), tasks));
+  }
+}
+
+Task<void> Server::adopt(Held& held, const Directory& directory, TaskGroup& tasks) {
+  const Turn mine = co_await turn(held);
+  const Directory::Place& place = directory.shards[held.number];
+  // In one that was left out the next holder may have stood elsewhere, and be without some records.
+  if (directory.generation != held.directory.next()) held.next = Holder{};
+  held.directory = directory.generation;
+  held.chain = place.chain;
+  if (!held.chain.has(self())) {
+    held.ours = held.ready = false;
+    held.next = Holder{};
+    held.state.reset();
+    co_return;
+  }
+  if (place.fresh && held.chain.holders[0] == self() && !held.ours) {
+    held.ours = true;
+    make_state(held);
+    co_await origin_.load(*held.state);
+    held.ready = true;
+    held.next = Holder{};
+  }
+  if (held.ready) connect(held, tasks);
+}
+
+// The next holder gets everything when it is another one than before. REQUIRES: as commit().
+void Server::connect(Held& held, TaskGroup& tasks) {
+  const Holder* const after = held.chain.after(self());
+  const Holder next = after == nullptr ? Holder{} : *after;
+  ShardState& state = *held.state;
+  if (next.node == kNobody) {
+    held.next = next;
+    held.at_all = state.sequence();
+    return;
+  }
+  if (held.next == next) return;
+  held.next = next;
+  Record record;
+  record.kind = Record::Kind::Whole;
+  record.sequence = state.sequence();
+  record.version = state.version();
+  record.directory = held.directory;
+  Outgoing& out = outgoing_.take({record, state.parameters(), {}, state.words(), state.waiting()});
+  const std::span<float> slots = state.slots().data();
+  out.slots.assign(slots.begin(), slots.end());
+  out.record.n = out.words.size();
+  out.record.samples = out.gradients.size();
+  tasks.spawn(forward(held, next, out));
+}
+
+// Gates look at the view.
+Task<void> Server::watch_views() {
+  Generation last{};
+  while (true) {
+    const ViewPtr view = co_await node_.membership.after(last);
+    last = view->generation;
+    for (Held& held : held_) held.changed.notify_all();
+  }
+}
+
+// Without those who are gone the pushes that wait may be an update. REQUIRES: as commit().
+Task<void> Server::complete_if_due(Held& held, TaskGroup& tasks) {
+  const ShardState& state = *held.state;
+  if (!completes(options_.consistency, table_of(held), state.waiting_pushes(), state.version()))
+    co_return;
+  node_.env.probe("ps: an update without somebody who is gone");
+  Record record;
+  record.kind = Record::Kind::Complete;
+  record.version = version_after(options_.consistency, table_of(held), state.version());
+  co_await commit(held, record, tasks);
+}
+
+Task<void> Server::complete_without_lost(Held& held, TaskGroup& tasks) {
+  const Turn mine = co_await turn(held);
+  if (is_head(held)) co_await complete_if_due(held, tasks);
+}
+
+// What the lost have not finished: the shares in pushes of theirs that came to all shards count,
+// and those that came nowhere are dealt again.
+Task<void> Server::bury_lost(Held& held, TaskGroup& tasks) {
+  while (true) {
+    std::optional<std::pair<NodeId, Dealer::Open>> lost;
+    {
+      const Turn mine = co_await turn(held);
+      if (!is_head(held)) co_return;
+      for (const auto& [worker, open] : held.state->dealer()->open())
+        if (!node_.membership.now().has(worker, open.life)) lost.emplace(worker, open);
+    }
+    if (!lost) co_return;
+    const NodeId worker = lost->first;
+    const Incarnation life = lost->second.life;
+    std::vector<std::uint64_t> clocks;
+    for (std::uint32_t k = 0; k < cuts_.size(); ++k) {
+      const Answer answer = co_await client_.inquest(k, worker, life);
+      clocks.push_back(answer.clock);
+    }
+    const Turn mine = co_await turn(held);
+    if (!is_head(held)) co_return;
+    const auto [least, most] = std::ranges::minmax(clocks);
+    Record record;
+    record.kind = Record::Kind::Lose;
+    record.worker = worker;
+    record.life = life;
+    record.clock = most;
+    record.end =
+        static_cast<std::uint32_t>(least == most ? SampleEnd::Applied : SampleEnd::Partial);
+    co_await commit(held, record, tasks);
+  }
+}
+
+}  // namespace shoal

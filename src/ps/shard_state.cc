@@ -1,0 +1,171 @@
+#include "ps/shard_state.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/check.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::size_t kRowWords = 6;
+constexpr std::size_t kPendingWords = 4;
+
+std::span<const float> floats_of(const Gradient& gradient) {
+  return {reinterpret_cast<const float*>(gradient.bytes.data),
+          gradient.bytes.size.value() / sizeof(float)};
+}
+
+}  // namespace
+
+ShardState::ShardState(Node& node, ShardCut cut, Substance substance, const UpdatePlan& plan,
+                       std::optional<Dealer> dealer)
+    : node_(node),
+      cut_(cut),
+      substance_(substance),
+      plan_(plan),
+      slots_(cut.n * shoal::slots(plan.rule), substance),
+      dealer_(std::move(dealer)) {
+  now_ = spare();
+}
+
+// The state before an update stays as it is for those who read it.
+std::shared_ptr<Arena> ShardState::spare() {
+  for (const std::shared_ptr<Arena>& arena : versions_)
+    if (arena.use_count() == 1) return arena;
+  versions_.push_back(std::make_shared<Arena>(node_.endpoint, cut_.n, substance_));
+  return versions_.back();
+}
+
+Task<void> ShardState::apply(Record record, std::optional<Gradient> gradient) {
+  SHOAL_CHECK_EQ(record.sequence, sequence_ + 1, "a record was left out");
+  sequence_ = record.sequence;
+  bool complete = record.kind == Record::Kind::Complete;
+  switch (record.kind) {
+    case Record::Kind::Enter: table_.enter(record.worker, record.life, record.clock); break;
+    case Record::Kind::Leave:
+      if (ClockRow* const row = table_.find(record.worker, record.life)) row->away = true;
+      break;
+    case Record::Kind::Push: {
+      ClockRow* const row = table_.find(record.worker, record.life);
+      SHOAL_CHECK(row != nullptr, "a push of node {}, which never came in", record.worker);
+      row->clock = record.clock;
+      for (ClockRow& other : table_.rows)
+        if (other.worker != record.worker) other.unseen += record.change;
+      staleness_.add(version_ - std::min(version_, record.based_on));
+      pending_.push_back(
+          {record.worker, record.clock, record.samples, record.weight, std::move(*gradient)});
+      complete = record.complete != 0;
+      break;
+    }
+    case Record::Kind::Reject: {
+      ClockRow* const row = table_.find(record.worker, record.life);
+      SHOAL_CHECK(row != nullptr, "a push of node {}, which never came in", record.worker);
+      if (dealer_)
+        for (std::uint64_t share = row->clock; share < record.clock; ++share)
+          dealer_->drop(record.worker, record.life, share);
+      row->clock = record.clock;
+      break;
+    }
+    case Record::Kind::Complete: break;
+    case Record::Kind::Deal:
+      dealt_ = dealer_->deal({record.worker, record.life, record.share, record.settled, record.n});
+      break;
+    case Record::Kind::Lose:
+      dealer_->lose(record.worker, record.life, record.clock, static_cast<SampleEnd>(record.end));
+      break;
+    case Record::Kind::Score:
+      dealer_->score(record.version, static_cast<std::uint32_t>(record.n), record.score);
+      break;
+    case Record::Kind::Saved: dealer_->saved(record.version); break;
+    case Record::Kind::Whole: SHOAL_CHECK(false, "restore() takes it"); break;
+  }
+  if (complete) co_await update(record.version);
+}
+
+// The sum is taken in the order of workers, so that it does not depend on who was first.
+Task<void> ShardState::update(std::uint64_t version) {
+  SHOAL_CHECK(!pending_.empty());
+  std::ranges::sort(pending_, {}, [](const Pending& p) { return std::pair(p.worker, p.clock); });
+  std::vector<const float*> terms;
+  double samples = 0;
+  for (const Pending& p : pending_) {
+    terms.push_back(floats_of(p.gradient).data());
+    samples += static_cast<double>(p.samples) / p.weight;
+  }
+  const std::shared_ptr<Arena> next = spare();
+  Shard shard{next->all(), next->all(), slots_.all(), cut_.at, plan_.segments};
+  shard.before_w = now_->all();
+  shard.before_slots = slots_.all();
+  shard.terms = terms;
+  const UpdateStep step{plan_.eta(version_), version_ + 1, plan_.mean ? samples : 1};
+  if (cut_.n > Elements(0)) co_await shoal::apply(node_.env, plan_.rule, step, shard, Sums());
+  pending_.clear();
+  now_ = next;
+  version_ = version;
+}
+
+std::vector<std::uint64_t> ShardState::words() const {
+  std::vector<std::uint64_t> all{table_.rows.size(), pending_.size()};
+  for (const ClockRow& row : table_.rows)
+    all.insert(all.end(), {row.worker.value(), row.life.value(), row.clock, row.version,
+                           std::bit_cast<std::uint64_t>(row.unseen), row.away ? 1U : 0U});
+  for (const Pending& p : pending_)
+    all.insert(all.end(),
+               {p.worker.value(), p.clock, p.samples, std::bit_cast<std::uint64_t>(p.weight)});
+  all.insert(all.end(), staleness_.bins.begin(), staleness_.bins.end());
+  all.insert(all.end(), {staleness_.pushes, staleness_.sum, staleness_.most});
+  if (dealer_) {
+    const std::vector<std::uint64_t> dealt = dealer_->words();
+    all.insert(all.end(), dealt.begin(), dealt.end());
+  }
+  return all;
+}
+
+std::vector<Gradient> ShardState::waiting() const {
+  std::vector<Gradient> all;
+  for (const Pending& p : pending_) all.push_back(p.gradient);
+  return all;
+}
+
+void ShardState::load(const Image& image, std::uint64_t version) {
+  version_ = version;
+  now_ = spare();
+  std::ranges::copy(image.w, now_->all().data().begin());
+  std::ranges::copy(image.slots, slots_.all().data().begin());
+}
+
+void ShardState::restore(const Record& whole, const Image& image,
+                         std::span<const std::uint64_t> words, std::vector<Gradient> waiting) {
+  load(image, whole.version);
+  sequence_ = whole.sequence;
+  pending_.clear();
+  table_.rows.clear();
+  const auto take = [&](std::size_t n) {
+    SHOAL_CHECK_LE(n, words.size(), "the shard's state is too short");
+    const std::span<const std::uint64_t> taken = words.first(n);
+    words = words.subspan(n);
+    return taken;
+  };
+  const auto counts = take(2);
+  for (std::uint64_t i = 0; i < counts[0]; ++i) {
+    const auto row = take(kRowWords);
+    table_.rows.push_back({NodeId(static_cast<std::uint32_t>(row[0])),
+                           Incarnation(static_cast<std::uint32_t>(row[1])), row[2], row[3],
+                           std::bit_cast<double>(row[4]), false, row[5] != 0});
+  }
+  SHOAL_CHECK_EQ(counts[1], waiting.size());
+  for (Gradient& gradient : waiting) {
+    const auto p = take(kPendingWords);
+    pending_.push_back({NodeId(static_cast<std::uint32_t>(p[0])), p[1], p[2],
+                        std::bit_cast<double>(p[3]), std::move(gradient)});
+  }
+  std::ranges::copy(take(Staleness::kBins), staleness_.bins.begin());
+  const auto totals = take(3);
+  staleness_.pushes = totals[0];
+  staleness_.sum = totals[1];
+  staleness_.most = totals[2];
+  if (dealer_) dealer_->restore(words);
+}
+
+}  // namespace shoal

@@ -1,0 +1,102 @@
+// A shard as a state machine: parameters, the optimizer's slots, clocks, and for the first one the
+// dealer. Its head decides which records are made; whoever applies the same records to the same
+// state, in order, comes to the same bits.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/types.h"
+#include "optim/rule.h"
+#include "optim/update.h"
+#include "ps/consistency.h"
+#include "ps/dealer.h"
+#include "ps/protocol.h"
+#include "ps/shard_map.h"
+#include "runtime/node.h"
+#include "runtime/range.h"
+#include "runtime/task.h"
+
+namespace shoal {
+
+// What the update of a shard is, the same at all of its holders.
+struct UpdatePlan {
+  Rule rule;         // needs no norms
+  bool mean = true;  // of the samples of an update; false: their gradients add up
+  std::function<double(std::uint64_t version)> eta;
+  std::span<const Segment> segments;  // of all parameters
+};
+
+// A gradient, where it lies, until nobody needs it any more.
+struct Gradient {
+  ConstBuf bytes;
+  std::shared_ptr<const void> hold;
+};
+
+class ShardState {
+ public:
+  // `dealer`: of the first shard.
+  ShardState(Node& node, ShardCut cut, Substance substance, const UpdatePlan& plan,
+             std::optional<Dealer> dealer);
+
+  // REQUIRES: the record is the next one (sequence() + 1), or Whole.
+  Task<void> apply(Record record, std::optional<Gradient> gradient);
+
+  // Read only. Whoever holds it may read it after later updates too.
+  std::shared_ptr<Arena> parameters() const { return now_; }
+  Range slots() { return slots_.all(); }
+  std::vector<std::uint64_t> words() const;  // everything else
+
+  // From elsewhere: a checkpoint, or the beginning; or from another holder, with words().
+  struct Image {
+    std::span<const float> w, slots;
+  };
+  void load(const Image& image, std::uint64_t version);
+  void restore(const Record& whole, const Image& image, std::span<const std::uint64_t> words,
+               std::vector<Gradient> waiting);
+  // The gradients of pushes that wait for the next update, as words() names them.
+  std::vector<Gradient> waiting() const;
+
+  const ShardCut& cut() const { return cut_; }
+  std::uint64_t sequence() const { return sequence_; }
+  std::uint64_t version() const { return version_; }
+  std::uint64_t waiting_pushes() const { return pending_.size(); }
+  ClockTable& table() { return table_; }
+  const ClockTable& table() const { return table_; }
+  Dealer* dealer() { return dealer_ ? &*dealer_ : nullptr; }
+  const Staleness& staleness() const { return staleness_; }
+  // The share that the last Deal gave.
+  const Share& dealt() const { return dealt_; }
+
+ private:
+  struct Pending {
+    NodeId worker;
+    std::uint64_t clock = 0;
+    std::uint64_t samples = 0;
+    double weight = 1;
+    Gradient gradient{};
+  };
+  Task<void> update(std::uint64_t version);  // that it comes to
+  std::shared_ptr<Arena> spare();
+
+  Node& node_;
+  ShardCut cut_;
+  Substance substance_;
+  const UpdatePlan& plan_;
+  std::uint64_t sequence_ = 0;
+  std::uint64_t version_ = 0;
+  ClockTable table_;
+  std::vector<Pending> pending_;
+  std::shared_ptr<Arena> now_;
+  std::vector<std::shared_ptr<Arena>> versions_;  // those that nobody else holds are free
+  Arena slots_;
+  std::optional<Dealer> dealer_;
+  Share dealt_;
+  Staleness staleness_;
+};
+
+}  // namespace shoal

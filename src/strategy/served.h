@@ -1,0 +1,55 @@
+// Data-parallel SGD through parameter servers. Dean et al. 2012 (DistBelief, Downpour SGD); Li et
+// al. 2014 (parameter server); Ho et al. 2013 (SSP); what differs between them is in the options.
+//
+//   worker, for t = 0, 1, ...:
+//     compute g, the gradient of its share of the samples at w
+//     push g, pull w, of all shards at once: S servers hold a part of w each (ps/server.h)
+//   server: w <- update(w, g / B, eta), when and of which pushes: ps/consistency.h
+//   at an epoch's end: each worker evaluates w on a part of what was held out; one saves it
+//
+// Symbols: P workers, S servers, R copies of each shard, N parameters, B samples a step, t clock.
+// Cost a step and worker: S messages of N/S each way; with R copies R - 1 more between servers.
+// Deviations: the dealer of samples is a part of the first shard, so that no sample is lost or
+//   counted twice whoever fails; DistBelief's workers have each a part of the data for themselves.
+//   Workers wait at an epoch's end until all of its samples are in w, to evaluate one state.
+// Failure: workers and servers come and go. Nobody waits for a lost worker; its share is dealt
+//   again if it came nowhere. A lost server's shards are served by the next that holds them; with
+//   R = 1 they are as they were last saved.
+#pragma once
+
+#include <cstdint>
+
+#include "base/types.h"
+#include "learner/learner.h"
+#include "optim/rule.h"
+#include "optim/schedule.h"
+#include "ps/consistency.h"
+#include "runtime/node.h"
+#include "runtime/task.h"
+#include "strategy/journal.h"
+#include "strategy/replica.h"
+
+namespace shoal {
+
+struct ServedOptions {
+  std::uint64_t epochs = 1;
+  std::uint64_t batch = 32;   // B, of a worker
+  std::uint64_t workers = 1;  // that are expected
+  std::uint64_t shards = 1;   // S, when none is missing
+  std::uint64_t copies = 1;   // R
+  Consistency consistency{};
+  bool weigh_by_staleness = false;  // an update that is d - 1 updates late counts 1/d
+  bool mean = true;                 // of the samples of an update; false: their gradients add up
+  Rule rule{};
+  double eta = 0.1;
+  Schedule schedule{};
+  bool evaluate = false;
+};
+
+// The program of a node: its part of the servers, if it has one, and that of a worker, if it is
+// one. Ends when all epochs are over everywhere. `replica` is made for this life of the node; a
+// worker's holds the result at the end. Throws ConfigError for options that cannot be.
+Task<void> served_node(Node& node, Learner& learner, Keeper& keeper, Replica& replica,
+                       ServedOptions options, Journal* journal = nullptr);
+
+}  // namespace shoal

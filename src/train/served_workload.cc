@@ -1,0 +1,191 @@
+#include "train/served_workload.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+
+#include "learner/layout.h"
+#include "ps/shard_map.h"
+#include "strategy/served.h"
+#include "train/cluster_draw.h"
+#include "train/snapshot_keeper.h"
+
+namespace shoal {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+// Counts: of every shard a sample changes one parameter by one, whichever batch it is in. So the
+// parameters say how often each sample is in each shard.
+class Tally final : public Learner {
+ public:
+  Tally(Elements N, std::vector<ShardCut> cuts)
+      : layout_(Layout::plain(N)), cuts_(std::move(cuts)) {}
+  const Layout& layout() const override { return layout_; }
+  Substance substance() const override { return Substance::Real; }
+  void initialize(Range state) const override { std::ranges::fill(state.data(), 0.0F); }
+  Task<void> gradient(Env& env, Range, GradientTarget target, Portion portion,
+                      Channel<Ready>& ready, Score& score) override {
+    const std::span<float> g = target.g.data();
+    co_await env.work(Work::Backward, Elements(portion.samples.size() * g.size()), [&] {
+      std::ranges::fill(g, 0.0F);
+      for (const ShardCut& cut : cuts_)
+        for (const SampleId sample : portion.samples)
+          if (cut.n > Elements(0)) g[cut.at.value() + sample % cut.n.value()] -= 1;
+    });
+    score.samples += portion.samples.size();
+    ready.push({0, Elements(0), Elements(g.size())});
+    ready.close();
+  }
+  Task<Score> evaluate(Env& env, Range, std::uint64_t from, std::uint64_t to) override {
+    co_await env.work(Work::Forward, Elements(to - from), [] {});
+    Score score;
+    score.samples = to - from;
+    co_return score;
+  }
+  std::uint64_t held_out() const override { return 40; }
+
+ private:
+  Layout layout_;
+  std::vector<ShardCut> cuts_;
+};
+
+// What the whole world knows, and no node.
+struct Job {
+  ServedOptions served;
+  Elements N;
+  std::uint64_t samples = 0;
+  std::vector<float> result;
+  std::size_t results = 0;
+  std::map<std::uint64_t, std::uint64_t> evaluated;  // by epoch: how many samples
+  std::string broken;                                // the first bound that was
+  bool reloaded = false;                             // a shard was lost with all that had it
+  std::size_t begun = 0;                             // shards, at first
+  LedgerTally tally;
+};
+
+class Watch final : public Journal {
+ public:
+  explicit Watch(Job& job) : job_(job) {}
+  Task<void> step_done(StepReport) override { co_return; }
+  Task<void> evaluated(EvaluationReport report) override {
+    job_.evaluated[report.epoch] = report.total.samples;
+    co_return;
+  }
+  void saved(Step) override {}
+  bool leave() override { return false; }
+
+ private:
+  Job& job_;
+};
+
+// Of all samples in the same class, how many each shard has, against how many there are.
+std::string judge(const Job& job) {
+  if (!job.broken.empty()) return job.broken;
+  if (job.results == 0) return "no worker has a result";
+  if (job.reloaded) return {};
+  const std::vector<ShardCut> cuts = cut_shards(job.N, job.served.shards);
+  for (std::size_t k = 0; k < cuts.size(); ++k) {
+    const std::uint64_t n = cuts[k].n.value();
+    for (std::uint64_t i = 0; i < n; ++i) {
+      const std::uint64_t each = job.samples / n + (i < job.samples % n ? 1 : 0);
+      const auto due = static_cast<float>(each * job.served.epochs);
+      const float is = job.result[cuts[k].at.value() + i];
+      const auto ended = [&](SampleEnd end) {
+        return static_cast<float>(job.tally.ended[static_cast<std::size_t>(end)]);
+      };
+      // Each server rejects for itself; the ledger has what the first one did.
+      const bool rejects = job.served.consistency.kind == Consistency::Kind::Reject && k > 0;
+      const float missing = rejects ? due : ended(SampleEnd::Dropped) + ended(SampleEnd::Partial);
+      if (!(is <= due + 0.01F && is >= due - missing - 0.01F))
+        return fmt::format(
+            "of shard {} parameter {} has {} samples, not {}; {} were dropped, {} in a part", k, i,
+            is, due, ended(SampleEnd::Dropped), ended(SampleEnd::Partial));
+    }
+  }
+  for (const auto& [epoch, samples] : job.evaluated)
+    if (samples != 40) return fmt::format("after epoch {} {} of 40 were evaluated", epoch, samples);
+  return {};
+}
+
+// A shard that was once begun must not begin again, nor be loaded.
+class WatchedKeeper final : public Keeper {
+ public:
+  WatchedKeeper(SnapshotKeeper& keeper, Job& job) : keeper_(keeper), job_(job) {}
+  Task<void> save(Replica& replica) override {
+    job_.tally.ended = replica.ledger.place().past;
+    co_await keeper_.save(replica);
+  }
+  Task<bool> load(Replica& replica) override {
+    if (++job_.begun > job_.served.shards) job_.reloaded = true;
+    const bool loaded = co_await keeper_.load(replica);
+    co_return loaded;
+  }
+
+ private:
+  SnapshotKeeper& keeper_;
+  Job& job_;
+};
+
+Task<void> node_program(Node& node, std::shared_ptr<Job> job) {
+  Tally learner(job->N, cut_shards(job->N, job->served.shards));
+  Replica replica(node.endpoint, learner, Ledger(node.env.seed(), job->samples),
+                  slots(job->served.rule));
+  SnapshotKeeper snapshots(node, "checkpoint", learner.layout());
+  WatchedKeeper keeper(snapshots, *job);
+  Watch watch(*job);
+  co_await served_node(node, learner, keeper, replica, job->served, &watch);
+  if (node.membership.now().find(node.id)->role != Role::Worker) co_return;
+  const std::span<float> w = replica.parameters().data();
+  job->result.assign(w.begin(), w.end());
+  ++job->results;
+}
+
+Consistency draw_consistency(Random& random) {
+  Consistency c;
+  c.kind = static_cast<Consistency::Kind>(random.below(6));
+  c.bound = random.between(c.kind == Consistency::Kind::Softsync ? 1 : 0, 4);
+  c.change = 1 + 20 * random.uniform();
+  return c;
+}
+
+}  // namespace
+
+Scenario served_scenario(Seed seed) {
+  Random random(seed, Purpose::Recipe);
+  auto job = std::make_shared<Job>();
+  const std::size_t P = random.between(1, 6);
+  const std::size_t apart = random.chance(0.6) ? random.between(1, 4) : 0;
+  const std::size_t S = apart > 0 ? apart : P;
+  job->N = Elements(random.between(1, 100));
+  job->samples = random.between(20, 150);
+  job->served.epochs = random.between(1, 3);
+  job->served.batch = random.between(1, 16);
+  job->served.workers = P;
+  job->served.shards = random.between(1, S);
+  job->served.copies = random.between(1, std::min<std::size_t>(3, S));
+  job->served.consistency = draw_consistency(random);
+  job->served.eta = 1;
+  job->served.mean = false;
+  job->served.evaluate = true;
+
+  Scenario scenario;
+  scenario.cluster = draw_cluster(random, P + apart);
+  for (std::size_t i = 0; i < apart; ++i) scenario.cluster.nodes[i].role = Role::Server;
+  scenario.faults = draw_faults(random, P + apart, random.duration(200ms, 6s));
+  scenario.liveness = 300s;
+  scenario.recipe =
+      fmt::format("served P={} S={} {} shards={} copies={} {} epochs={} batch={} samples={} N={}",
+                  P, S, apart > 0 ? "apart" : "inside", job->served.shards, job->served.copies,
+                  to_string(job->served.consistency), job->served.epochs, job->served.batch,
+                  job->samples, job->N);
+  scenario.program = [job](Node& node) { return node_program(node, job); };
+  scenario.judge = [job] { return judge(*job); };
+  return scenario;
+}
+
+}  // namespace shoal

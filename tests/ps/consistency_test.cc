@@ -1,0 +1,136 @@
+#include "ps/consistency.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace shoal {
+namespace {
+
+using Kind = Consistency::Kind;
+
+ClockTable table(const std::vector<std::uint64_t>& clocks) {
+  ClockTable t;
+  for (std::uint32_t i = 0; i < clocks.size(); ++i) t.enter(NodeId(i), Incarnation(1), clocks[i]);
+  return t;
+}
+
+TEST(Consistency, IsReadAsItIsWritten) {
+  for (const char* const text :
+       {"synchronous", "softsync:2", "bounded:0", "bounded:3", "value:0.5", "reject:4", "async"})
+    EXPECT_EQ(to_string(parse_consistency(text)), text);
+}
+
+TEST(Consistency, WhatCannotBeIsRefusedWithWhatCan) {
+  for (const char* const text : {"bounded", "bounded:", "bounded:-1", "bounded:x", "softsync:0",
+                                 "value:0", "value:nan", "async:1", "synchronous:2", ""})
+    EXPECT_THROW(parse_consistency(text), ConfigError) << text;
+  try {
+    parse_consistency("bunded:3");
+    FAIL();
+  } catch (const ConfigError& e) {
+    EXPECT_NE(std::string(e.what()).find("bounded"), std::string::npos) << e.what();
+  }
+}
+
+TEST(Consistency, BoundedWaitsOnlyWhoIsMoreThanTheBoundAhead) {
+  const Consistency c{Kind::Bounded, 3};
+  const ClockTable t = table({5, 9, 7});
+  EXPECT_TRUE(may_read(c, t, 8, 0, 0));
+  EXPECT_FALSE(may_read(c, t, 9, 0, 0));
+  EXPECT_TRUE(may_read(c, t, 5, 0, 0));
+}
+
+TEST(Consistency, NobodyWaitsInTheAsynchronousOnes) {
+  const ClockTable t = table({0, 1000});
+  for (const Kind kind : {Kind::Async, Kind::Softsync, Kind::Reject, Kind::Value})
+    EXPECT_TRUE(may_read(Consistency{kind, 1, 0.1}, t, 1000, 0, 1));
+}
+
+TEST(Consistency, BoundedByZeroIsSynchronous) {
+  const Consistency zero{Kind::Bounded, 0};
+  const Consistency sync{Kind::Synchronous};
+  for (std::uint64_t a = 0; a < 4; ++a)
+    for (std::uint64_t b = 0; b < 4; ++b)
+      for (std::uint64_t version = 0; version < 4; ++version)
+        for (std::uint64_t pushes = 0; pushes < 3; ++pushes) {
+          const ClockTable t = table({a, b});
+          EXPECT_EQ(may_read(zero, t, 2, version, pushes), may_read(sync, t, 2, version, pushes));
+          EXPECT_EQ(completes(zero, t, pushes, version), completes(sync, t, pushes, version));
+          EXPECT_EQ(version_after(zero, t, version), version_after(sync, t, version));
+        }
+}
+
+TEST(Consistency, SynchronousMakesAnUpdateOfOnePushOfEachWorker) {
+  const Consistency c{Kind::Synchronous};
+  EXPECT_FALSE(completes(c, table({3, 2, 3}), 2, 2));
+  EXPECT_TRUE(completes(c, table({3, 3, 3}), 3, 2));
+  EXPECT_EQ(version_after(c, table({3, 3, 3}), 2), 3U);
+  EXPECT_FALSE(may_read(c, table({3, 2, 3}), 3, 2, 2));
+  EXPECT_TRUE(may_read(c, table({3, 3, 3}), 3, 3, 0));
+}
+
+TEST(Consistency, SoftsyncTakesAsManyAsTheWorkersDividedByN) {
+  const ClockTable t = table({0, 0, 0, 0, 0, 0, 0, 0});
+  for (std::uint64_t n = 1; n <= 10; ++n) {
+    const std::uint64_t needed = std::max<std::uint64_t>(1, 8 / n);
+    const Consistency c{Kind::Softsync, n};
+    EXPECT_FALSE(completes(c, t, needed - 1, 0)) << n;
+    EXPECT_TRUE(completes(c, t, needed, 0)) << n;
+  }
+}
+
+TEST(Consistency, WhatIsOlderThanTheBoundIsRejected) {
+  const Consistency c{Kind::Reject, 2};
+  ClockTable t = table({0});
+  EXPECT_EQ(admits(c, t, t.rows[0], 7, 5, 0), Admission::Now);
+  EXPECT_EQ(admits(c, t, t.rows[0], 8, 5, 0), Admission::Never);
+}
+
+TEST(Consistency, AChangeWaitsWhileSomebodyAtWorkWouldMissTooMuch) {
+  const Consistency c{Kind::Value, 0, 1.0};
+  ClockTable t = table({0, 0});
+  t.rows[1].unseen = 0.7;
+  EXPECT_EQ(admits(c, t, t.rows[0], 0, 0, 0.2), Admission::Now);
+  EXPECT_EQ(admits(c, t, t.rows[0], 0, 0, 0.3), Admission::Later);
+  t.rows[1].waits = true;  // It will see it before it computes again.
+  EXPECT_EQ(admits(c, t, t.rows[0], 0, 0, 0.3), Admission::Now);
+  t.rows[1] = ClockRow{NodeId(1), Incarnation(1)};
+  EXPECT_EQ(admits(c, t, t.rows[0], 0, 0, 50), Admission::Now);  // Nobody is behind.
+}
+
+TEST(Consistency, WhoIsAwayOrGoneCountsNoMore) {
+  View view;
+  for (std::uint32_t i = 0; i < 4; ++i)
+    view.members.push_back({NodeId(i), Role::Worker, i, HostId(i), Incarnation(i == 2 ? 2 : 1)});
+  view.members.erase(view.members.begin() + 1);
+  ClockTable t = table({9, 1, 2, 8});
+  t.rows[3].away = true;
+  const ClockTable here = present(t, view);
+  ASSERT_EQ(here.rows.size(), 1U);  // 1 is not in the view, 2 in another life, 3 is away
+  EXPECT_EQ(min_clock(here), 9U);
+}
+
+TEST(Consistency, TheMostBehindGoFirst) {
+  const ClockTable t = table({4, 2, 2});
+  EXPECT_TRUE(goes_first(t.rows[1], t.rows[0]));
+  EXPECT_TRUE(goes_first(t.rows[1], t.rows[2]));
+  EXPECT_FALSE(goes_first(t.rows[0], t.rows[2]));
+}
+
+TEST(Staleness, IsCountedAndAddedUp) {
+  Staleness a;
+  for (const std::uint64_t s : {0, 2, 4}) a.add(s);
+  Staleness b;
+  b.add(1000);
+  EXPECT_DOUBLE_EQ(a.mean(), 2);
+  EXPECT_EQ(Staleness().mean(), 0);
+  a += b;
+  EXPECT_EQ(a.pushes, 4U);
+  EXPECT_EQ(a.most, 1000U);
+  EXPECT_EQ(a.bins[4], 1U);
+  EXPECT_EQ(a.bins[Staleness::kBins - 1], 1U);
+}
+
+}  // namespace
+}  // namespace shoal

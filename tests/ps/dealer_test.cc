@@ -1,0 +1,95 @@
+#include "ps/dealer.h"
+
+#include <gtest/gtest.h>
+
+namespace shoal {
+namespace {
+
+constexpr Incarnation kLife{1};
+
+Dealer::Wish wish(std::uint32_t worker, std::uint64_t number, std::uint64_t settled,
+                  std::uint64_t n = 4, Incarnation life = kLife) {
+  return {NodeId(worker), life, number, settled, n};
+}
+std::uint64_t ended(const Dealer& dealer, SampleEnd end) {
+  return dealer.tally().ended[static_cast<std::size_t>(end)];
+}
+
+class DealerTest : public testing::Test {
+ protected:
+  Dealer dealer{Ledger(Seed(3), 10), 2, 2};
+};
+
+TEST_F(DealerTest, WhoAsksTheSameAgainGetsTheSame) {
+  const Share first = dealer.deal(wish(0, 5, 5));
+  EXPECT_EQ(first.n, 4U);
+  EXPECT_EQ(dealer.deal(wish(0, 5, 5)), first);
+  EXPECT_NE(dealer.deal(wish(0, 6, 5)), first);
+  EXPECT_EQ(dealer.deal(wish(0, 5, 5)), first);
+}
+
+TEST_F(DealerTest, AShareEndsWhenAllShardsHaveIt) {
+  dealer.deal(wish(0, 0, 0));
+  dealer.deal(wish(0, 1, 0));
+  EXPECT_EQ(ended(dealer, SampleEnd::Applied), 0U);
+  dealer.deal(wish(0, 2, 2));
+  EXPECT_EQ(ended(dealer, SampleEnd::Applied), 8U);
+}
+
+TEST_F(DealerTest, NothingIsDealtBeforeTheEpochsEndIsPast) {
+  for (std::uint64_t i = 0; i < 3; ++i) dealer.deal(wish(0, i, i));
+  EXPECT_EQ(dealer.ask(wish(1, 0, 0)), Dealer::Now::Nothing);
+  EXPECT_EQ(dealer.ask(wish(0, 3, 3)), Dealer::Now::Over);
+  EXPECT_EQ(dealer.deal(wish(0, 3, 3)).n, 0U);
+  EXPECT_EQ(dealer.errand(0), Dealer::Errand::Evaluate);
+  Score score;
+  score.samples = 7;
+  dealer.score(0, 1, score);
+  dealer.score(0, 0, score);
+  EXPECT_EQ(dealer.errand(0), Dealer::Errand::Save);
+  dealer.saved(0);
+  EXPECT_EQ(dealer.errand(0), Dealer::Errand::GoOn);
+  EXPECT_EQ(dealer.total().samples, 14U);
+  EXPECT_EQ(dealer.ask(wish(0, 3, 3)), Dealer::Now::Share);
+  for (std::uint64_t i = 3; i < 6; ++i) dealer.deal(wish(0, i, i));
+  dealer.deal(wish(0, 6, 6));
+  for (std::uint32_t b = 0; b < 2; ++b) dealer.score(1, b, score);
+  dealer.saved(1);
+  EXPECT_EQ(dealer.errand(1), Dealer::Errand::End);
+  EXPECT_EQ(ended(dealer, SampleEnd::Applied), 20U);
+}
+
+TEST_F(DealerTest, WhatALostWorkerDidNowhereIsDealtAgain) {
+  const Share first = dealer.deal(wish(0, 0, 0));
+  const Share second = dealer.deal(wish(0, 1, 0));
+  dealer.lose(NodeId(0), kLife, 1, SampleEnd::Partial);
+  EXPECT_EQ(ended(dealer, SampleEnd::Partial), first.n);
+  EXPECT_EQ(dealer.deal(wish(1, 0, 0)), second);
+  EXPECT_TRUE(dealer.open().find(NodeId(0)) == dealer.open().end());
+}
+
+TEST_F(DealerTest, WhatWasRejectedEndsAsDropped) {
+  dealer.deal(wish(0, 0, 0));
+  dealer.drop(NodeId(0), kLife, 0);
+  dealer.deal(wish(0, 1, 1));
+  EXPECT_EQ(ended(dealer, SampleEnd::Dropped), 4U);
+  EXPECT_EQ(ended(dealer, SampleEnd::Applied), 0U);
+}
+
+TEST_F(DealerTest, ItsWordsAreAllOfIt) {
+  dealer.deal(wish(0, 0, 0));
+  dealer.deal(wish(1, 4, 4, 3));
+  dealer.drop(NodeId(1), kLife, 4);
+  Dealer copy(Ledger(Seed(3), 10), 2, 2);
+  copy.restore(dealer.words());
+  EXPECT_EQ(copy.words(), dealer.words());
+  EXPECT_EQ(copy.deal(wish(0, 0, 0)), dealer.deal(wish(0, 0, 0)));
+  EXPECT_EQ(copy.deal(wish(2, 0, 0)), dealer.deal(wish(2, 0, 0)));
+  copy.deal(wish(1, 5, 5));
+  dealer.deal(wish(1, 5, 5));
+  EXPECT_EQ(copy.words(), dealer.words());
+  EXPECT_EQ(ended(copy, SampleEnd::Dropped), 3U);
+}
+
+}  // namespace
+}  // namespace shoal
