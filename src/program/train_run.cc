@@ -160,7 +160,9 @@ ExitCode train_alone(TrainRun& run) {
   journal.stop = &stop_asked;
   InprocOptions world_options;
   world_options.seed = run.plan.seed;
-  world_options.compute_threads = true;
+  // Nobody waits for this node's messages: the way to another thread and back, which small models
+  // feel in every step, would be for nothing.
+  world_options.io_threads = true;
   world_options.limit = std::chrono::hours(24 * 365 * 10);
   InprocWorld world(world_options, [&](Env& env, NodeId) {
     return std::make_unique<PosixFiles>(env, run.flags.out);

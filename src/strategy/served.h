@@ -11,7 +11,8 @@
 // Cost a step and worker: S messages of N/S each way; with R copies R - 1 more between servers.
 // Deviations: the dealer of samples is a part of the first shard, so that no sample is lost or
 //   counted twice whoever fails; DistBelief's workers have each a part of the data for themselves.
-//   Workers wait at an epoch's end until all of its samples are in w, to evaluate one state.
+//   Workers wait at an epoch's end until all of its samples are in w, to evaluate one state. The
+//   first steps of an epoch are of those who are there already, also where all move in step.
 // Failure: workers and servers come and go. Nobody waits for a lost worker; its share is dealt
 //   again if it came nowhere. A lost server's shards are served by the next that holds them; with
 //   R = 1 they are as they were last saved.

@@ -243,11 +243,10 @@ std::vector<NodeEnd> InprocWorld::run(NodeProgram program) {
     });
   }
   // Only now: threads inherit the blocked signal from the one that starts them.
-  if (options_.compute_threads)
-    for (auto& h : hosts_) {
-      h->compute.emplace();
-      h->io.emplace();
-    }
+  for (auto& h : hosts_) {
+    if (options_.compute_threads) h->compute.emplace();
+    if (options_.io_threads) h->io.emplace();
+  }
   const CrashHook hook([this] {
     for (auto& h : hosts_) fmt::print(stderr, "{}", h->recorder.dump(kDumpEvents));
   });

@@ -34,8 +34,9 @@ struct InprocOptions {
   std::size_t nodes = 1;  // 0..nodes-1 take part from the start
   std::size_t loops = 1;  // threads; node n lives on loop n % loops
   Seed seed{};
-  // Two per loop, for work(): one computes, one reads and writes files. Else the loop does it.
+  // One more per loop for work(), and one that reads and writes files. Else the loop does it.
   bool compute_threads = false;
+  bool io_threads = false;
   Duration limit = std::chrono::seconds(60);  // wall clock; a run that lasts longer has hung
   Duration stall_after = std::chrono::seconds(5);
   CoordinatorOptions coordinator{};  // expected is set to `nodes`

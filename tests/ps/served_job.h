@@ -1,0 +1,103 @@
+// A job with servers on the quadratic, for tests in any world.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "learner/quadratic.h"
+#include "strategy/served.h"
+#include "train/snapshot_keeper.h"
+
+namespace shoal {
+
+inline constexpr Seed kServedSeed{11};
+
+struct ServedJob {
+  ServedOptions options{.batch = 6};
+  QuadraticOptions problem{.seed = kServedSeed, .dimensions = Elements(100)};
+  std::uint64_t samples = 240;
+  bool keeps = true;  // checkpoints; false where a disk cannot be shared by threads
+  // By worker. Nodes may be on several threads.
+  std::mutex mutex;
+  std::map<NodeId, std::vector<float>> results;
+  std::map<NodeId, std::vector<Time>> steps;  // when each was done
+  std::map<NodeId, std::vector<double>> staleness;
+  // Called with the worker, and how many steps it has made.
+  std::function<void(NodeId, std::size_t)> after_step = {};
+
+  NodeProgram program() {
+    return [this](Node& node) { return run(node); };
+  }
+
+  // As sequential SGD over batches of that size has it.
+  void expect_near(NodeId worker, std::uint64_t batch) {
+    const std::vector<float> oracle = sequential(batch);
+    ASSERT_EQ(results[worker].size(), oracle.size());
+    for (std::size_t i = 0; i < oracle.size(); ++i)
+      ASSERT_NEAR(results[worker][i], oracle[i], 1e-5) << i;
+  }
+
+ private:
+  class NoKeeper final : public Keeper {
+    Task<void> save(Replica&) override { co_return; }
+    Task<bool> load(Replica&) override { co_return false; }
+  };
+  class Told final : public Journal {
+   public:
+    Told(ServedJob& job, Node& node) : job_(job), node_(node) {}
+    Task<void> step_done(StepReport report) override {
+      const std::size_t made = note(report);
+      if (job_.after_step) job_.after_step(node_.id, made);
+      co_return;
+    }
+    Task<void> evaluated(EvaluationReport) override { co_return; }
+    void saved(Step) override {}
+    bool leave() override { return false; }
+
+   private:
+    std::size_t note(const StepReport& report) {
+      const std::lock_guard lock(job_.mutex);
+      job_.steps[node_.id].push_back(node_.env.now());
+      job_.staleness[node_.id].push_back(report.staleness);
+      return job_.steps[node_.id].size();
+    }
+    ServedJob& job_;
+    Node& node_;
+  };
+
+  Task<void> run(Node& node) {
+    QuadraticLearner learner(problem);
+    Replica replica(node.endpoint, learner, Ledger(kServedSeed, samples), slots(options.rule));
+    SnapshotKeeper snapshots(node, "checkpoint", learner.layout());
+    NoKeeper nothing;
+    Keeper& keeper = keeps ? static_cast<Keeper&>(snapshots) : nothing;
+    Told told(*this, node);
+    co_await served_node(node, learner, keeper, replica, options, &told);
+    const std::span<float> w = replica.parameters().data();
+    const std::lock_guard lock(mutex);
+    results[node.id].assign(w.begin(), w.end());
+  }
+
+  std::vector<float> sequential(std::uint64_t batch) const {
+    const QuadraticLearner learner(problem);
+    Ledger ledger(kServedSeed, samples);
+    std::vector<float> w(problem.dimensions.value(), 0.0F);
+    for (std::uint64_t done = 0; done < samples * options.epochs;) {
+      const Share share = ledger.deal(NodeId(0), Incarnation(1), batch);
+      std::vector<float> g(w.size(), 0.0F);
+      learner.add_gradients(w, ledger.samples(share), 0, g);
+      const float scale = 1 / static_cast<float>(share.n);
+      for (std::size_t i = 0; i < w.size(); ++i)
+        w[i] -= static_cast<float>(options.eta) * (g[i] * scale);
+      ledger.settle(share, SampleEnd::Applied);
+      done += share.n;
+    }
+    return w;
+  }
+};
+
+}  // namespace shoal
