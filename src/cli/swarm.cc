@@ -23,7 +23,7 @@ struct Options {
 
 const std::map<std::string, Workload>& workloads() {
   static const std::map<std::string, Workload> kAll = {{"served", served_scenario},
-                                                      {"sync", sync_scenario}};
+                                                       {"sync", sync_scenario}};
   return kAll;
 }
 
