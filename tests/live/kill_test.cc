@@ -49,7 +49,8 @@ void expect_every_step_once(const LiveJob& job, std::uint32_t ranks) {
     std::optional<std::uint64_t> before;
     for (const LiveStep& s : job.log(r).steps) {
       EXPECT_TRUE(!before || s.step > *before)
-          << "rank " << r << " made step " << s.step << " again\n" << job.output();
+          << "rank " << r << " made step " << s.step << " again\n"
+          << job.output();
       before = s.step;
       made.insert(s.step);
     }
