@@ -132,23 +132,11 @@ std::uint64_t version_after(const Consistency& c, const ClockTable& table, std::
   return std::max(version, min_clock(table));
 }
 
-bool goes_first(const ClockRow& a, const ClockRow& b) {
-  return std::pair(a.clock, a.worker) < std::pair(b.clock, b.worker);
-}
-
 void Staleness::add(std::uint64_t staleness) {
   ++bins[std::min<std::uint64_t>(staleness, kBins - 1)];
   ++pushes;
   sum += staleness;
   most = std::max(most, staleness);
-}
-
-Staleness& Staleness::operator+=(const Staleness& other) {
-  for (std::size_t i = 0; i < kBins; ++i) bins[i] += other.bins[i];
-  pushes += other.pushes;
-  sum += other.sum;
-  most = std::max(most, other.most);
-  return *this;
 }
 
 double Staleness::mean() const {

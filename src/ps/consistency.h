@@ -89,9 +89,6 @@ bool completes(const Consistency& consistency, const ClockTable& table, std::uin
 std::uint64_t version_after(const Consistency& consistency, const ClockTable& table,
                             std::uint64_t version);
 
-// Requests that wait, the most behind first: whoever holds the others up is served before them.
-bool goes_first(const ClockRow& a, const ClockRow& b);
-
 // As measured: how many updates were made between the read that a push is based on and its own.
 struct Staleness {
   static constexpr std::size_t kBins = 64;  // the last: that many or more
@@ -99,7 +96,6 @@ struct Staleness {
   std::uint64_t pushes = 0, sum = 0, most = 0;
 
   void add(std::uint64_t staleness);
-  Staleness& operator+=(const Staleness& other);
   double mean() const;  // 0 of none
 };
 

@@ -1,8 +1,7 @@
 #include "ps/directory.h"
 
 #include "base/error.h"
-#include "collective/group.h"
-#include "runtime/task_group.h"
+#include "ps/meeting.h"
 
 namespace shoal {
 void require_present(const Node& node, const Holder& holder) {
@@ -11,31 +10,18 @@ void require_present(const Node& node, const Holder& holder) {
 }
 
 Task<void> Directories::follow() {
-  Generation last{};
-  while (true) {
-    ViewPtr view = co_await node_.membership.after(last);
-    last = view->generation;
-    co_await node_.endpoint.retire(kGroup, last.previous());
-    if (node_.membership.now().generation > last) continue;
-    std::optional<PeerLost> lost;
-    try {
-      co_await race(node_.membership.after(last), agree(view));
-    } catch (const PeerLost& error) {
-      lost = error;
-    }
-    if (lost && node_.membership.now().generation == last)
-      node_.membership.suspect(lost->peer(), lost->what());
-  }
+  const Meet meet = [this](const Group& group) { return agree(group); };
+  co_await meet_in_views(node_, kGroup, meet);
 }
 
-Task<void> Directories::agree(ViewPtr view) {
-  const Group group(node_, kGroup, view);
+Task<bool> Directories::agree(const Group& group) {
   std::vector<Holding> own(shards_);
   if (holdings) own = holdings();
   const std::span<const Holding> told = own;
   const std::vector<Holding> all = co_await gathering_.of_all(group, told, 0);
-  now_ = assign(*view, all, shards_, copies_);
+  now_ = assign(*group.view, all, shards_, copies_);
   changed_.notify_all();
+  co_return false;
 }
 
 Task<void> Directories::reach(Generation generation) {

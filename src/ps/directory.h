@@ -40,7 +40,7 @@ class Directories {
   Task<void> after(Generation generation) { return reach(generation.next()); }
 
  private:
-  Task<void> agree(ViewPtr view);
+  Task<bool> agree(const Group& group);
 
   Node& node_;
   std::size_t shards_, copies_;

@@ -11,21 +11,16 @@
 #include "collective/group.h"
 #include "ps/client.h"
 #include "ps/directory.h"
+#include "ps/meeting.h"
 #include "ps/server.h"
 #include "runtime/task_group.h"
+#include "strategy/segments.h"
 
 namespace shoal {
 namespace {
 
 constexpr GroupId kGroup{4};
 constexpr std::uint32_t kBlocks = 32;  // of what is held out
-
-std::vector<Segment> segments_of(const Layout& layout) {
-  std::vector<Segment> segments;
-  for (const TensorEntry& t : layout.parameter_tensors())
-    segments.push_back({t.at, t.n, true, t.shape.size() > 1});
-  return segments;
-}
 
 // ---- The worker
 
@@ -278,30 +273,16 @@ class Saved final : public Origin {
 
 // ---- The node
 
-// All have come to the end when all of a view have. Servers are there from the start.
-Task<void> end_together(Node& node) {
-  Generation last{};
-  while (true) {
-    ViewPtr view = co_await node.membership.after(last);
-    last = view->generation;
-    co_await node.endpoint.retire(kGroup, last.previous());
-    if (node.membership.now().generation > last) continue;
-    const Group group(node, kGroup, view);
-    std::optional<PeerLost> lost;
-    try {
-      auto first = co_await race(node.membership.after(last), barrier(group, 0));
-      if (first.index() == 1) break;
-    } catch (const PeerLost& error) {
-      lost = error;
-    }
-    if (lost && node.membership.now().generation == last)
-      node.membership.suspect(lost->peer(), lost->what());
-  }
+Task<bool> all_are_here(const Group& group) {
+  co_await barrier(group, 0);
+  co_return true;
 }
 
 Task<void> work_then_end(Node& node, Worker* worker, TaskGroup& tasks) {
   if (worker != nullptr) co_await worker->run();
-  co_await end_together(node);
+  // All have come to the end when all of a view have. Servers are there from the start.
+  const Meet meet = all_are_here;
+  co_await meet_in_views(node, kGroup, meet);
   tasks.cancel();
 }
 

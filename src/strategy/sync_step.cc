@@ -10,6 +10,7 @@
 #include "collective/tree.h"
 #include "runtime/slices.h"
 #include "runtime/task_group.h"
+#include "strategy/segments.h"
 
 namespace shoal {
 namespace {
@@ -24,14 +25,6 @@ constexpr std::uint64_t kNotes = std::uint64_t{1} << 44U;
 constexpr std::uint64_t kLinks = std::uint64_t{7} << 44U;
 constexpr std::uint64_t kMeetings = std::uint64_t{8} << 44U;
 constexpr std::uint64_t kMeetingsMax = 4096;  // in a step
-
-// Vectors (biases, norms) are left to eta as it is by the rules that adapt it by tensor.
-std::vector<Segment> segments_of(const Layout& layout) {
-  std::vector<Segment> segments;
-  for (const TensorEntry& t : layout.parameter_tensors())
-    segments.push_back({t.at, t.n, true, t.shape.size() > 1});
-  return segments;
-}
 
 }  // namespace
 

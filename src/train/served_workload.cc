@@ -62,7 +62,6 @@ struct Job {
   std::vector<float> result;
   std::size_t results = 0;
   std::map<std::uint64_t, std::uint64_t> evaluated;  // by epoch: how many samples
-  std::string broken;                                // the first bound that was
   bool reloaded = false;                             // a shard was lost with all that had it
   std::size_t begun = 0;                             // shards, at first
   LedgerTally tally;
@@ -85,7 +84,6 @@ class Watch final : public Journal {
 
 // Of all samples in the same class, how many each shard has, against how many there are.
 std::string judge(const Job& job) {
-  if (!job.broken.empty()) return job.broken;
   if (job.results == 0) return "no worker has a result";
   if (job.reloaded) return {};
   const std::vector<ShardCut> cuts = cut_shards(job.N, job.served.shards);
