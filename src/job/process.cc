@@ -137,6 +137,7 @@ JobOptions Process::Impl::job_options() const {
 
 MemberOptions Process::Impl::member_options() {
   MemberOptions member;
+  member.role = options_.role;
   member.job = job_options();
   member.node = node_;
   member.host = this_host();

@@ -24,6 +24,7 @@ namespace shoal {
 
 struct ProcessOptions {
   Place place;
+  Role role = Role::Worker;
   std::string token;  // the job's secret; see launch/token.h
   // The etcd cluster that keeps the job's state: any process may then coordinate, and be lost.
   // Empty: whoever listens at the master address does, and its loss ends the job.

@@ -133,7 +133,7 @@ bool one_node_of_slurm(const Settings& set, std::uint32_t world) {
   return nodes ? *nodes == 1 : world == 1;
 }
 
-Place read(const Settings& set, const Dialect& d) {
+Place read_place(const Settings& set, const Dialect& d) {
   Place place;
   place.source = d.source;
   const auto rank = set.number({d.rank});
@@ -256,7 +256,7 @@ Place place_from_environment(const Lookup& lookup) {
     for (const Dialect* d : {&kOpenMpi, &kPmi, &kPmix, &kPlain})
       if (dialect != &kSlurm || d == &kPlain) refuse_contradiction(set, *dialect, *d);
   }
-  Place place = read(set, *dialect);
+  Place place = read_place(set, *dialect);
   read_life(set, *dialect, place);
   read_master(set, *dialect, place);
   return place;

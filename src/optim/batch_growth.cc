@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t kFactorMax = 1000;
 constexpr std::size_t kEpochsMax = 8;
 
-[[noreturn]] void refuse(std::string_view text, std::string_view why) {
+[[noreturn]] void refuse_growth(std::string_view text, std::string_view why) {
   throw ConfigError(
       fmt::format("--batch-growth {}: {}; write a factor and epochs, as in 2@10,20", text, why));
 }
@@ -24,7 +24,7 @@ std::uint64_t number(std::string_view text, std::string_view word) {
   const char* const end = word.data() + word.size();
   const auto [stopped, error] = std::from_chars(word.data(), end, n);
   if (error != std::errc{} || stopped != end)
-    refuse(text, fmt::format("'{}' is no whole number", word));
+    refuse_growth(text, fmt::format("'{}' is no whole number", word));
   return n;
 }
 
@@ -34,19 +34,19 @@ BatchGrowth parse_batch_growth(std::string_view text) {
   BatchGrowth growth;
   if (text.empty()) return growth;
   const std::size_t at = text.find('@');
-  if (at == std::string_view::npos) refuse(text, "it does not say at which epochs");
+  if (at == std::string_view::npos) refuse_growth(text, "it does not say at which epochs");
   growth.factor = number(text, text.substr(0, at));
   if (growth.factor < 2 || growth.factor > kFactorMax)
-    refuse(text, fmt::format("the factor is 2 to {}", kFactorMax));
+    refuse_growth(text, fmt::format("the factor is 2 to {}", kFactorMax));
   std::string_view rest = text.substr(at + 1);
   while (true) {
     const std::size_t comma = rest.find(',');
     const std::uint64_t epoch = number(text, rest.substr(0, comma));
-    if (epoch == 0) refuse(text, "its epochs are numbers above 0");
+    if (epoch == 0) refuse_growth(text, "its epochs are numbers above 0");
     if (!growth.epochs.empty() && epoch <= growth.epochs.back())
-      refuse(text, "its epochs must rise");
+      refuse_growth(text, "its epochs must rise");
     if (growth.epochs.size() == kEpochsMax)
-      refuse(text, fmt::format("it has more than {} epochs", kEpochsMax));
+      refuse_growth(text, fmt::format("it has more than {} epochs", kEpochsMax));
     growth.epochs.push_back(epoch);
     if (comma == std::string_view::npos) return growth;
     rest.remove_prefix(comma + 1);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kMilestonesMax = 1000;
 
-[[noreturn]] void refuse(std::string_view text, std::string_view why) {
+[[noreturn]] void refuse_schedule(std::string_view text, std::string_view why) {
   throw ConfigError(
       fmt::format("'{}' is no schedule of step sizes: {}. Allowed: constant, "
                   "step:EPOCHS[,EPOCHS..][:FACTOR], cosine[:FINAL], poly[:POWER]; in front of any: "
@@ -45,23 +45,24 @@ void parse_warmup(std::string_view text, std::string_view length, Schedule& sche
   schedule.warmup_is_part = length.ends_with('%');
   if (schedule.warmup_is_part) length.remove_suffix(1);
   const auto value = number(length);
-  if (!value || *value < 0) refuse(text, "the warm-up takes a number of epochs, or percent");
+  if (!value || *value < 0)
+    refuse_schedule(text, "the warm-up takes a number of epochs, or percent");
   if (schedule.warmup_is_part && *value >= 100)
-    refuse(text, "the warm-up must end before the run does");
+    refuse_schedule(text, "the warm-up must end before the run does");
   schedule.warmup = schedule.warmup_is_part ? *value / 100 : *value;
 }
 
 void parse_milestones(std::string_view text, std::string_view list, Schedule& schedule) {
   while (!list.empty()) {
     const auto value = number(take(list, ','));
-    if (!value || *value <= 0) refuse(text, "its epochs are numbers above 0");
+    if (!value || *value <= 0) refuse_schedule(text, "its epochs are numbers above 0");
     if (!schedule.milestones.empty() && *value <= schedule.milestones.back())
-      refuse(text, "its epochs must rise");
+      refuse_schedule(text, "its epochs must rise");
     if (schedule.milestones.size() == kMilestonesMax)
-      refuse(text, fmt::format("it has more than {} epochs", kMilestonesMax));
+      refuse_schedule(text, fmt::format("it has more than {} epochs", kMilestonesMax));
     schedule.milestones.push_back(*value);
   }
-  if (schedule.milestones.empty()) refuse(text, "it does not say at which epochs");
+  if (schedule.milestones.empty()) refuse_schedule(text, "it does not say at which epochs");
 }
 
 // In front of the kind.
@@ -73,7 +74,7 @@ std::string_view parse_prefixes(std::string_view text, Schedule& schedule) {
   }
   if (rest.starts_with("warmup:")) {
     if (rest.find('+') == std::string_view::npos)
-      refuse(text, "after the warm-up comes '+' and a schedule, '+constant' at least");
+      refuse_schedule(text, "after the warm-up comes '+' and a schedule, '+constant' at least");
     std::string_view warmup = take(rest, '+');
     take(warmup, ':');
     parse_warmup(text, warmup, schedule);
@@ -99,29 +100,29 @@ Schedule parse_schedule(std::string_view text) {
   std::string_view rest = parse_prefixes(text, schedule);
   const bool has_arguments = rest.find(':') != std::string_view::npos;
   const std::string_view kind = take(rest, ':');
-  if (has_arguments && rest.empty()) refuse(text, "nothing follows the ':'");
+  if (has_arguments && rest.empty()) refuse_schedule(text, "nothing follows the ':'");
   if (kind == "constant") {
     schedule.kind = Schedule::Kind::Constant;
-    if (has_arguments) refuse(text, "'constant' takes nothing");
+    if (has_arguments) refuse_schedule(text, "'constant' takes nothing");
   } else if (kind == "step") {
     schedule.kind = Schedule::Kind::Stairs;
     const bool has_factor = rest.find(':') != std::string_view::npos;
     parse_milestones(text, take(rest, ':'), schedule);
     const auto factor = has_factor ? number(rest) : schedule.factor;
-    if (!factor || *factor <= 0) refuse(text, "its factor is a number above 0");
+    if (!factor || *factor <= 0) refuse_schedule(text, "its factor is a number above 0");
     schedule.factor = *factor;
   } else if (kind == "cosine") {
     schedule.kind = Schedule::Kind::Cosine;
     const auto part = has_arguments ? number(rest) : 0;
-    if (!part || *part < 0 || *part > 1) refuse(text, "its final value is a part, 0 to 1");
+    if (!part || *part < 0 || *part > 1) refuse_schedule(text, "its final value is a part, 0 to 1");
     schedule.final_part = *part;
   } else if (kind == "poly") {
     schedule.kind = Schedule::Kind::Poly;
     const auto power = has_arguments ? number(rest) : 1;
-    if (!power || *power <= 0) refuse(text, "its power is a number above 0");
+    if (!power || *power <= 0) refuse_schedule(text, "its power is a number above 0");
     schedule.power = *power;
   } else {
-    refuse(text, fmt::format("'{}' is unknown", kind.substr(0, 100)));
+    refuse_schedule(text, fmt::format("'{}' is unknown", kind.substr(0, 100)));
   }
   return schedule;
 }

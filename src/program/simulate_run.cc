@@ -35,18 +35,20 @@ class UnseenSamples final : public BatchSource {
   std::uint64_t size_;
 };
 
-Cluster cluster_of(const SimulateFlags& how, std::uint64_t workers) {
+// The servers come after the workers.
+Cluster cluster_of(const SimulateFlags& how, std::uint64_t workers, std::uint64_t servers) {
   Cluster cluster;
-  const std::uint64_t hosts = (workers + how.hosts_of - 1) / how.hosts_of;
+  const std::uint64_t nodes = workers + servers;
+  const std::uint64_t hosts = (nodes + how.hosts_of - 1) / how.hosts_of;
   HostModel host;
   host.cores = static_cast<unsigned>(how.hosts_of);
   host.nic = parse_link("--network", how.network);
   host.memory = parse_link("--memory", how.memory);
   cluster.hosts.assign(hosts, host);
-  for (std::uint64_t i = 0; i < workers; ++i)
-    cluster.nodes.push_back(
-        Placement{HostId(static_cast<std::uint32_t>(i / how.hosts_of)), Role::Worker});
-  cluster.stragglers = parse_stragglers(how.stragglers, workers);
+  for (std::uint64_t i = 0; i < nodes; ++i)
+    cluster.nodes.push_back(Placement{HostId(static_cast<std::uint32_t>(i / how.hosts_of)),
+                                      i < workers ? Role::Worker : Role::Server});
+  cluster.stragglers = parse_stragglers(how.stragglers, nodes);
   cluster.timing_only = how.timing_only;
   return cluster;
 }
@@ -143,8 +145,8 @@ SimulateRun::SimulateRun(TrainFlags flags_, SimulateFlags how_, std::vector<Conf
     : flags(std::move(flags_)), how(std::move(how_)), config(std::move(config_)) {
   check_flags(flags);
   check_how(how, flags);
-  cluster = cluster_of(how, workers_of(flags));
-  faults = parse_faults(how.faults, workers_of(flags));
+  cluster = cluster_of(how, workers_of(flags), recipe_of(flags).serving.servers);
+  faults = parse_faults(how.faults, cluster.nodes.size());
   if (how.ns_per_element != "auto") elements_ = parse_element_costs(how.ns_per_element);
   if (flags.out.empty()) flags.out = new_run_folder(flags, "sim-").string();
   require_fresh(flags);
@@ -245,7 +247,7 @@ ExitCode SimulateRun::simulate() {
   simulation.workers_min = count_of(flags).least;
   simulation.journal.epochs = plan.epochs;
   simulation.journal.steps = plan.steps;
-  simulation.journal.workers = plan.workers;
+  simulation.journal.nodes = cluster.nodes.size();
   simulation.journal.quiet = flags.quiet;
   simulation.journal.print = [](const std::string& text) {
     fmt::print("{}", text);

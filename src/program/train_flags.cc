@@ -11,6 +11,7 @@
 #include "launch/ranks.h"
 #include "strategy/compatibility.h"
 #include "strategy/registry.h"
+#include "strategy/served.h"
 
 namespace shoal {
 namespace {
@@ -83,7 +84,8 @@ void add_axes(TrainFlags& f, std::vector<Option>& options) {
 
 bool given(const TrainFlags& f, std::string_view name) {
   const auto it = std::ranges::find(axes(), name, &Axis::name);
-  return !f.axes[static_cast<std::size_t>(it - axes().begin())].value.empty();
+  const AxisFlag& flag = f.axes[static_cast<std::size_t>(it - axes().begin())];
+  return flag.on || flag.off || !flag.value.empty();
 }
 
 // An epoch ends when this many samples have been dealt.
@@ -214,6 +216,10 @@ Recipe recipe_of(const TrainFlags& f) {
         "--shards away, or take at least as many as there will be workers");
   // Those of the system go with its turnout.
   if (recipe.turnout != Turnout::First && !given(f, "backups")) recipe.backups = 0;
+  // And with servers what they can do.
+  const bool serves = recipe.updater == Updater::Servers;
+  if (serves && !given(f, "overlap")) recipe.overlap = false;
+  if (serves && !given(f, "keep-batch")) recipe.keep = KeepBatch::Worker;
   return recipe;
 }
 
@@ -223,7 +229,12 @@ Bytes bucket_bytes_of(const TrainFlags& f) {
 
 Rule rule_of(const TrainFlags& f) {
   const std::string_view own = find_system(f.like).optimizer;
-  const std::string usual = own.empty() ? habit_of(f.model).optimizer : std::string(own);
+  std::string usual = own.empty() ? habit_of(f.model).optimizer : std::string(own);
+  // Late pushes are a momentum of their own (Mitliagkas et al. 2016): with both training diverges.
+  const Recipe recipe = recipe_of(f);
+  const bool late =
+      recipe.updater == Updater::Servers && !moves_in_step(recipe.serving.consistency);
+  if (late && usual == "momentum") usual = "sgd";
   Rule rule = parse_rule(f.optimizer == "auto" ? usual : f.optimizer);
   using enum RuleKind;
   const RuleKind kind = rule.kind;
@@ -273,7 +284,19 @@ void check_flags(const TrainFlags& f) {
   if (!(f.test_fraction >= 0 && f.test_fraction <= 0.9))
     throw ConfigError(fmt::format("--test-fraction {}: take 0 (no test) to 0.9", f.test_fraction));
   parse_partition(f.partition);
-  eta_of(f, rule_of(f));
+  const Rule rule = rule_of(f);
+  eta_of(f, rule);
+  if (recipe.updater == Updater::Servers) {
+    require_servable(rule, recipe.serving.consistency);
+    if (f.save_every != 0)
+      throw ConfigError(
+          "--save-every with --update servers: they save at the end of each epoch, when no worker "
+          "is in the middle of a step; leave it away");
+    if (!f.batch_growth.empty())
+      throw ConfigError(
+          "--batch-growth with --update servers: a share is as large as --batch says; leave one of "
+          "them away");
+  }
   parse_schedule(f.schedule);
   parse_batch_growth(f.batch_growth);
   wish_of(f);
@@ -336,7 +359,11 @@ TrainPlan plan_of(const TrainFlags& f, const Dataset& dataset, std::uint64_t wor
   require_compatible(find_system(f.like), plan.recipe, workers);
   plan.growth = parse_batch_growth(f.batch_growth);
   check_batches(plan);
-  const Epochs epochs{epoch_of(plan.recipe, plan.samples), global, plan.growth};
+  // Of the samples that an update is made of.
+  const bool serves = plan.recipe.updater == Updater::Servers;
+  const std::uint64_t each =
+      serves ? plan.batch * pushes_per_update(plan.recipe.serving.consistency, workers) : global;
+  const Epochs epochs{epoch_of(plan.recipe, plan.samples), each, plan.growth};
   plan.steps = f.steps == 0 ? epochs.steps_of(f.epochs) : Step(f.steps);
   plan.rule = rule_of(f);
   plan.eta = eta_of(f, plan.rule);

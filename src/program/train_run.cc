@@ -106,7 +106,8 @@ void print_head(const TrainRun& run) {
              run.plan.eta, describe(run.plan.schedule), run.plan.batch,
              growth.empty() ? "" : fmt::format(" times {}", growth), run.plan.steps);
   if (run.company.part == Part::Launcher)
-    fmt::print("workers   {} processes{}, {} samples a step in all\n", run.plan.workers,
+    fmt::print("workers   {} processes{}{}, {} samples a step in all\n", run.plan.workers,
+               run.company.servers == 0 ? "" : fmt::format(" and {} servers", run.company.servers),
                run.company.workers.least == 1
                    ? ""
                    : fmt::format(", at least {}", run.company.workers.least),
@@ -131,8 +132,11 @@ void print_end(const TrainRun& run) {
         s.steps, run.plan.steps);
     return;
   }
-  fmt::print("\n{} steps in {}; {:.0f} samples/s", totals.steps, short_duration(s.wall_s),
-             s.samples_per_s);
+  const bool serves = run.plan.recipe.updater == Updater::Servers;
+  fmt::print("\n{} {} in {}; {:.0f} samples/s", serves ? s.steps : totals.steps,
+             serves ? "updates" : "steps", short_duration(s.wall_s), s.samples_per_s);
+  if (s.staleness.pushes > 0)
+    fmt::print("; staleness {:.2f}, at most {}", s.staleness.mean(), s.staleness.most);
   if (s.test_accuracy == s.test_accuracy)
     fmt::print("; test accuracy {:.2f} %", 100 * s.test_accuracy);
   const std::string further = run.plan.epochs == 0
@@ -192,7 +196,7 @@ RunJournalOptions journal_options(const TrainRun& run) {
   RunJournalOptions journal;
   journal.epochs = run.plan.epochs;
   journal.steps = run.plan.steps;
-  journal.workers = run.plan.workers;
+  journal.nodes = run.plan.workers + run.plan.recipe.serving.servers;
   journal.screen = run.handed ? run.handed->screen : screen_of_stdout();
   journal.quiet = run.flags.quiet;
   journal.print = [](const std::string& text) {
@@ -275,7 +279,7 @@ int TrainRun::cores() const {
   if (company.part == Part::Alone) return all;
   // Where nobody says how many of them are on this host, it may be all.
   const bool told = company.part == Part::Worker && place.local_world != 0;
-  return std::max(1, all / static_cast<int>(told ? place.local_world : company.workers.most));
+  return std::max(1, all / static_cast<int>(told ? place.local_world : company.processes()));
 }
 
 void TrainRun::before_threads() {

@@ -30,8 +30,10 @@ constexpr Duration kStopLimit = 60s;
 // For all workers to open their data and make their models.
 constexpr Duration kFormLimit = 20s;
 
+// 0 of none.
 std::uint32_t ranks_of(const std::string& hosts) {
   std::uint32_t ranks = 0;
+  if (hosts.empty()) return ranks;
   for (const HostShare& share : deal_ranks(hosts, std::nullopt)) ranks += share.count;
   return ranks;
 }
@@ -86,7 +88,7 @@ LaunchOptions launch_options(const TrainRun& run) {
   LaunchOptions o;
   o.program = own_command();
   const bool counted = run.flags.hosts.empty() || run.flags.workers != "auto";
-  if (counted) o.ranks = run.company.workers.most;
+  if (counted) o.ranks = run.company.processes();
   o.minimum = run.company.workers.least;
   o.hosts = run.flags.hosts;
   o.stores = run.flags.store;
@@ -112,17 +114,25 @@ Company company_of(const TrainFlags& flags, const Place& place, bool launched) {
   Company company;
   const bool counted = flags.workers != "auto";
   if (counted) company.workers = parse_rank_count("--workers", flags.workers);
-  if (place.world > 1 || launched) {
-    company.part = Part::Worker;
-    if (!counted) company.workers.most = place.world;
-    if (company.workers.most != place.world)
-      throw ConfigError(
-          fmt::format("--workers {}: {} has started {} processes; leave --workers away",
-                      flags.workers, place.source, place.world));
-    return company;
+  company.servers = recipe_of(flags).serving.servers;
+  const bool started = place.world > 1 || launched;
+  const std::uint32_t processes = started ? place.world : ranks_of(flags.hosts);
+  if (!counted && processes > 0) {
+    if (processes <= company.servers)
+      throw ConfigError(fmt::format("--servers {}: of {} processes none is left to be a worker",
+                                    company.servers, processes));
+    company.workers.most = processes - company.servers;
   }
-  if (!counted && !flags.hosts.empty()) company.workers.most = ranks_of(flags.hosts);
-  if (company.workers.most > 1 || !flags.hosts.empty()) company.part = Part::Launcher;
+  if (started && company.processes() != processes)
+    throw ConfigError(fmt::format(
+        "--workers {}{}: {} has started {} processes; leave --workers away", flags.workers,
+        company.servers == 0 ? "" : fmt::format(" and --servers {}", company.servers), place.source,
+        processes));
+  if (started) {
+    company.part = Part::Worker;
+  } else if (company.processes() > 1 || !flags.hosts.empty()) {
+    company.part = Part::Launcher;
+  }
   return company;
 }
 
@@ -189,6 +199,7 @@ ExitCode work_in_job(TrainRun& run) {
     if (o.place.one_host()) o.transports = {"shm"};
     o.folder = run.flags.out;
     o.seed = run.plan.seed;
+    if (o.place.rank >= run.plan.workers) o.role = Role::Server;
     o.views.form_limit = kFormLimit;
     const std::size_t least = run.company.workers.least;
     const bool decides = o.coordinate || !o.etcd.empty();

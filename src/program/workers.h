@@ -34,6 +34,8 @@ enum class Part : std::uint8_t {
 struct Company {
   Part part = Part::Alone;
   RankCount workers;
+  std::uint32_t servers = 0;  // processes of their own, after the workers
+  std::uint64_t processes() const { return workers.most + servers; }
 };
 // Which part this process has, by its flags and its place; `launched`: by our own launcher. Throws
 // ConfigError where they contradict each other.

@@ -1,5 +1,6 @@
 #include "ps/client.h"
 
+#include <cstring>
 #include <memory>
 #include <optional>
 
@@ -10,26 +11,39 @@
 
 namespace shoal {
 
-Task<Answer> Client::train(Ask ask, Range gradient, Range w) {
-  ask.kind = Ask::Kind::Train;
+Task<Answer> Client::as_worker(Ask::Kind kind, Ask ask, Range brought, Room room) {
+  ask.kind = kind;
   ask.worker = node_.id;
   ask.life = node_.incarnation;
-  return request(ask, gradient, w, {});
+  return request(ask, brought, room);
 }
 
-Task<Answer> Client::errand(Ask ask) {
-  ask.kind = Ask::Kind::Errand;
-  ask.worker = node_.id;
-  ask.life = node_.incarnation;
-  return request(ask, {}, {}, {});
+Task<Answer> Client::train(Ask ask, Range gradient, Room room) {
+  return as_worker(Ask::Kind::Train, ask, gradient, room);
 }
 
-Task<Answer> Client::snapshot(std::uint32_t shard, Range w, Range slots) {
+Task<Answer> Client::enter(Ask ask, Room room) {
+  return as_worker(Ask::Kind::Enter, ask, {}, room);
+}
+
+Task<Answer> Client::leave(std::uint32_t shard, std::uint64_t settled) {
+  Ask ask;
+  ask.shard = shard;
+  ask.settled = settled;
+  return as_worker(Ask::Kind::Leave, ask, {}, {});
+}
+
+Task<Answer> Client::errand(Ask ask, Range rest, Room room) {
+  return as_worker(Ask::Kind::Errand, ask, rest, room);
+}
+
+Task<Answer> Client::snapshot(std::uint32_t shard, Room room) {
   Ask ask;
   ask.kind = Ask::Kind::Snapshot;
   ask.shard = shard;
   ask.wants_read = 1;
-  return request(ask, {}, w, slots);
+  ask.wants_slots = room.slots.n > Elements(0) ? 1 : 0;
+  return request(ask, {}, room);
 }
 
 Task<Answer> Client::inquest(std::uint32_t shard, NodeId worker, Incarnation life) {
@@ -38,10 +52,10 @@ Task<Answer> Client::inquest(std::uint32_t shard, NodeId worker, Incarnation lif
   ask.shard = shard;
   ask.worker = worker;
   ask.life = life;
-  return request(ask, {}, {}, {});
+  return request(ask, {}, {});
 }
 
-Task<Answer> Client::request(Ask ask, Range gradient, Range w, Range slots) {
+Task<Answer> Client::request(Ask ask, Range brought, Room room) {
   while (true) {
     co_await directories_.reach(Generation(1));
     const Directory& directory = directories_.now();
@@ -52,7 +66,7 @@ Task<Answer> Client::request(Ask ask, Range gradient, Range w, Range slots) {
     Call& call = calls_.take({ask, {}});
     std::optional<PeerLost> lost;
     try {
-      co_await request_once(call, head, gradient, w, slots);
+      co_await request_once(call, head, brought, room);
     } catch (const PeerLost& error) {
       lost = error;
     }
@@ -66,33 +80,36 @@ Task<Answer> Client::request(Ask ask, Range gradient, Range w, Range slots) {
   }
 }
 
-Task<void> Client::request_once(Call& call, Holder head, Range gradient, Range w, Range slots) {
+Task<void> Client::request_once(Call& call, Holder head, Range brought, Room room) {
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
     require_present(node_, head);  // before anything is sent to another life
     Endpoint& endpoint = node_.endpoint;
     tasks.spawn(as_task(endpoint.send(head.node, tag_of(Say::Ask, 0), const_buf(call.ask))));
     const Tag tag = tag_of(Say::Gradient, call.ask.number);
-    if (call.ask.samples > 0)
-      tasks.spawn(as_task(endpoint.publish(head.node, tag, gradient.bytes())));
-    tasks.spawn(take_answer(call, head, w, slots));
+    if (call.ask.brings()) tasks.spawn(as_task(endpoint.publish(head.node, tag, brought.bytes())));
+    tasks.spawn(take_answer(call, head, room));
     co_return;
   });
 }
 
-Task<void> Client::take_answer(Call& call, Holder head, Range w, Range slots) {
+Task<void> Client::take_answer(Call& call, Holder head, Room room) {
   const std::uint64_t number = call.ask.number;
   require_present(node_, head);
   const Match match{.from = head.node, .tag = tag_of(Say::Answer, number)};
   const Received received = co_await node_.endpoint.recv(match, mut_buf(call.answer));
   require_size(received, Bytes(sizeof call.answer));
-  if (call.answer.has_parameters == 0) co_return;
-  co_await take(head, 2 * number, w);
-  if (slots.n > Elements(0)) co_await take(head, 2 * number + 1, slots);
+  const Answer& answer = call.answer;
+  if (answer.has_parameters != 0) {
+    co_await take(head, tag_of(Say::Parameters, number), room.w);
+    if (room.slots.n > Elements(0)) co_await take(head, tag_of(Say::Slots, number), room.slots);
+  }
+  if (answer.has_rest != 0) co_await take(head, tag_of(Say::Rest, number), room.rest);
+  if (answer.has_news != 0) co_await take_news(head, tag_of(Say::News, number), *room.news);
 }
 
-Task<void> Client::take(Holder head, std::uint64_t number, Range into) {
+Task<void> Client::take(Holder head, Tag tag, Range into) {
   require_present(node_, head);
-  const Match match{.from = head.node, .tag = tag_of(Say::Parameters, number)};
+  const Match match{.from = head.node, .tag = tag};
   const Reading there = co_await node_.endpoint.read(match);
   require_size(there, into.bytes().size);
   const std::byte* const from = there.data().data;
@@ -103,6 +120,15 @@ Task<void> Client::take(Holder head, std::uint64_t number, Range into) {
                        copy_slice(room.data + at, from + at, (end - begin) * sizeof(float),
                                   room.size.value());
                      });
+}
+
+Task<void> Client::take_news(Holder head, Tag tag, std::vector<std::uint64_t>& into) {
+  require_present(node_, head);
+  const Match match{.from = head.node, .tag = tag};
+  const Reading there = co_await node_.endpoint.read(match);
+  const ConstBuf bytes = there.data();
+  into.resize(bytes.size.value() / sizeof(std::uint64_t));
+  std::memcpy(into.data(), bytes.data, into.size() * sizeof(std::uint64_t));
 }
 
 }  // namespace shoal

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "base/types.h"
 #include "ps/directory.h"
@@ -25,15 +26,21 @@ class Client {
         number_((std::uint64_t{node.incarnation.value()} << 1U | (role == Role::Server ? 1U : 0U))
                 << 38U) {}
 
-  // To the head of ask.shard, until one answers. `gradient` of ask.samples > 0; the parameters
-  // wanted are copied to `w`, both of the shard's size. Fills in what a request needs else.
-  Task<Answer> train(Ask ask, Range gradient, Range w);
-  Task<Answer> train(Ask ask) { return train(ask, Range(), Range()); }  // neither
+  // Where what comes with an answer is copied to. Parameters and slots are of the shard's size.
+  struct Room {
+    Range w{}, slots{}, rest{};
+    std::vector<std::uint64_t>* news = nullptr;
+  };
+  // To the head of ask.shard, until one answers. `gradient` of ask.samples > 0, of the shard's
+  // size. Fills in what a request needs else.
+  Task<Answer> train(Ask ask, Range gradient, Room room);
+  // Comes in at a shard; or leaves it.
+  Task<Answer> enter(Ask ask, Room room);
+  Task<Answer> leave(std::uint32_t shard, std::uint64_t settled);
   // At an epoch's end: what was done, and what is to be done. Waits until there is something.
-  Task<Answer> errand(Ask ask);
+  Task<Answer> errand(Ask ask, Range rest, Room room);
   // Parameters and slots, as they are.
-  Task<Answer> snapshot(std::uint32_t shard, Range w, Range slots);
-  Task<Answer> snapshot(std::uint32_t shard, Range w) { return snapshot(shard, w, Range()); }
+  Task<Answer> snapshot(std::uint32_t shard, Room room);
   // How many pushes of a lost life have come there.
   Task<Answer> inquest(std::uint32_t shard, NodeId worker, Incarnation life);
 
@@ -43,10 +50,12 @@ class Client {
     Answer answer;
   };
 
-  Task<Answer> request(Ask ask, Range gradient, Range w, Range slots);
-  Task<void> request_once(Call& call, Holder head, Range gradient, Range w, Range slots);
-  Task<void> take_answer(Call& call, Holder head, Range w, Range slots);
-  Task<void> take(Holder head, std::uint64_t number, Range into);
+  Task<Answer> as_worker(Ask::Kind kind, Ask ask, Range brought, Room room);
+  Task<Answer> request(Ask ask, Range brought, Room room);
+  Task<void> request_once(Call& call, Holder head, Range brought, Room room);
+  Task<void> take_answer(Call& call, Holder head, Room room);
+  Task<void> take(Holder head, Tag tag, Range into);
+  Task<void> take_news(Holder head, Tag tag, std::vector<std::uint64_t>& into);
 
   Node& node_;
   Directories& directories_;

@@ -123,8 +123,12 @@ bool completes(const Consistency& c, const ClockTable& table, std::uint64_t push
                std::uint64_t version) {
   if (pushes == 0) return false;
   if (moves_in_step(c)) return table.rows.empty() || min_clock(table) > version;
-  if (c.kind != Kind::Softsync) return true;
-  return pushes >= std::max<std::uint64_t>(1, table.rows.size() / c.bound);
+  return pushes >= pushes_per_update(c, table.rows.size());
+}
+
+std::uint64_t pushes_per_update(const Consistency& c, std::uint64_t workers) {
+  if (moves_in_step(c)) return workers;
+  return c.kind == Kind::Softsync ? std::max<std::uint64_t>(1, workers / c.bound) : 1;
 }
 
 std::uint64_t version_after(const Consistency& c, const ClockTable& table, std::uint64_t version) {
@@ -141,6 +145,24 @@ void Staleness::add(std::uint64_t staleness) {
 
 double Staleness::mean() const {
   return pushes == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(pushes);
+}
+
+std::vector<std::uint64_t> to_words(const Staleness& s) {
+  std::vector<std::uint64_t> words = s.bins;
+  words.insert(words.end(), {s.pushes, s.sum, s.most});
+  return words;
+}
+
+Staleness staleness_from(std::span<const std::uint64_t>& words) {
+  SHOAL_CHECK_LE(Staleness::kBins + 3, words.size(), "a histogram is too short");
+  Staleness s;
+  std::ranges::copy(words.first(Staleness::kBins), s.bins.begin());
+  words = words.subspan(Staleness::kBins);
+  s.pushes = words[0];
+  s.sum = words[1];
+  s.most = words[2];
+  words = words.subspan(3);
+  return s;
 }
 
 }  // namespace shoal

@@ -17,6 +17,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -84,6 +85,9 @@ Admission admits(const Consistency& consistency, const ClockTable& table, const 
 bool completes(const Consistency& consistency, const ClockTable& table, std::uint64_t pushes,
                std::uint64_t version);
 
+// When nobody is missing, and all are equally fast.
+std::uint64_t pushes_per_update(const Consistency& consistency, std::uint64_t workers);
+
 // Of a shard that moves in step the version is the workers' clock, also after it was loaded as it
 // was saved earlier; else updates are counted.
 std::uint64_t version_after(const Consistency& consistency, const ClockTable& table,
@@ -95,8 +99,12 @@ struct Staleness {
   std::vector<std::uint64_t> bins = std::vector<std::uint64_t>(kBins, 0);
   std::uint64_t pushes = 0, sum = 0, most = 0;
 
+  bool operator==(const Staleness&) const = default;
   void add(std::uint64_t staleness);
   double mean() const;  // 0 of none
 };
+std::vector<std::uint64_t> to_words(const Staleness& staleness);
+// From the front of `words`, which it shortens.
+Staleness staleness_from(std::span<const std::uint64_t>& words);
 
 }  // namespace shoal

@@ -9,38 +9,94 @@
 namespace shoal {
 namespace {
 
-// Numbers one after the other, and back.
-struct Words {
-  std::vector<std::uint64_t> all;
-  void put(std::uint64_t word) { all.push_back(word); }
-};
-struct Reader {
-  std::span<const std::uint64_t> left;
-  std::uint64_t next() {
-    SHOAL_CHECK(!left.empty(), "the dealer's state is too short");
-    const std::uint64_t word = left.front();
-    left = left.subspan(1);
-    return word;
-  }
-};
+std::uint64_t next_word(std::span<const std::uint64_t>& words) {
+  SHOAL_CHECK(!words.empty(), "the dealer's state is too short");
+  const std::uint64_t word = words.front();
+  words = words.subspan(1);
+  return word;
+}
+
+void put(std::vector<std::uint64_t>& words, std::initializer_list<std::uint64_t> more) {
+  words.insert(words.end(), more);
+}
+
+void put(std::vector<std::uint64_t>& words, const Score& s) {
+  put(words, {std::bit_cast<std::uint64_t>(s.loss), s.samples, s.predictions, s.correct});
+}
+
+Score next_score(std::span<const std::uint64_t>& words) {
+  Score s;
+  s.loss = std::bit_cast<double>(next_word(words));
+  s.samples = next_word(words);
+  s.predictions = next_word(words);
+  s.correct = next_word(words);
+  return s;
+}
 
 }  // namespace
 
-Dealer::Now Dealer::ask(const Wish& wish) const {
-  const auto it = open_.find(wish.worker);
-  const bool known = it != open_.end() && it->second.life == wish.life;
-  if (known && wish.number < it->second.first + it->second.shares.size()) return Now::Share;
-  // The last shares of an epoch may be this worker's own.
-  Dealer after = *this;
-  if (known) after.settle(after.open_[wish.worker], wish.settled, SampleEnd::Applied);
-  if (after.over()) return Now::Over;
-  return after.ledger_.left() > 0 ? Now::Share : Now::Nothing;
+std::vector<std::uint64_t> to_words(const LedgerPlace& place) {
+  std::vector<std::uint64_t> words{place.epoch};
+  words.insert(words.end(), place.past.begin(), place.past.end());
+  words.push_back(place.ended.size());
+  for (const LedgerPlace::Ended& e : place.ended)
+    put(words, {e.at, e.n, static_cast<std::uint64_t>(e.end)});
+  return words;
 }
 
-bool Dealer::settles(const Wish& wish) const {
-  const auto it = open_.find(wish.worker);
-  return it != open_.end() && it->second.life == wish.life && !it->second.shares.empty() &&
-         it->second.first < wish.settled;
+LedgerPlace place_from(std::span<const std::uint64_t>& words) {
+  LedgerPlace place;
+  place.epoch = next_word(words);
+  for (std::uint64_t& n : place.past) n = next_word(words);
+  place.ended.resize(next_word(words));
+  for (LedgerPlace::Ended& e : place.ended) {
+    e.at = next_word(words);
+    e.n = next_word(words);
+    e.end = static_cast<SampleEnd>(next_word(words));
+  }
+  return place;
+}
+
+Dealer::Dealer(Ledger ledger, Course course)
+    : ledger_(std::move(ledger)), course_(course), scores_(course.blocks) {
+  if (course_.last == 0) course_.last = ledger_.samples_per_epoch();
+  SHOAL_CHECK_LE(course_.last, ledger_.samples_per_epoch());
+}
+
+// ---- Shares
+
+std::uint64_t Dealer::left() const {
+  if (over()) return 0;
+  const std::uint64_t epoch = ledger_.epoch() + (ledger_.epoch_ended() ? 1 : 0);
+  const std::uint64_t left = ledger_.left();
+  if (epoch + 1 < course_.epochs) return left;
+  const std::uint64_t never = ledger_.samples_per_epoch() - course_.last;
+  return left - std::min(left, never);
+}
+
+bool Dealer::fresh() const { return !over() && ledger_.left() == ledger_.samples_per_epoch(); }
+
+bool Dealer::over() const {
+  if (past_ >= course_.epochs) return true;
+  if (past_ > ledger_.epoch()) return false;
+  if (ledger_.epoch_ended()) return true;
+  // The last epoch may have fewer samples.
+  const std::uint64_t never = ledger_.samples_per_epoch() - course_.last;
+  return ledger_.epoch() + 1 == course_.epochs && never > 0 && ledger_.left() <= never &&
+         std::ranges::all_of(open_, [](const auto& o) { return o.second.shares.empty(); });
+}
+
+std::optional<Share> Dealer::dealt(NodeId worker, Incarnation life, std::uint64_t number) const {
+  const auto it = open_.find(worker);
+  if (it == open_.end() || it->second.life != life || number < it->second.first) return {};
+  const std::uint64_t at = number - it->second.first;
+  return at < it->second.shares.size() ? std::optional(it->second.shares[at]) : std::nullopt;
+}
+
+std::optional<std::uint64_t> Dealer::next(NodeId worker, Incarnation life) const {
+  const auto it = open_.find(worker);
+  if (it == open_.end() || it->second.life != life) return {};
+  return it->second.first + it->second.shares.size();
 }
 
 Share Dealer::deal(const Wish& wish) {
@@ -50,39 +106,17 @@ Share Dealer::deal(const Wish& wish) {
     open = Open{wish.life, wish.number, {}};
     dropped_.erase(wish.worker);
   }
-  settle(open, wish.settled, SampleEnd::Applied);
+  settle(wish.worker, open, wish.settled, SampleEnd::Applied);
   if (open.shares.empty()) open.first = std::max(open.first, wish.number);
-  if (wish.number < open.first + open.shares.size())
-    return wish.number < open.first ? Share() : open.shares[wish.number - open.first];
-  if (over() || ledger_.left() == 0) return {};
+  if (const auto before = dealt(wish.worker, wish.life, wish.number)) return *before;
+  if (wish.number < open.first || wish.n == 0 || left() == 0) return {};
   SHOAL_CHECK_EQ(wish.number, open.first + open.shares.size(), "shares are asked for in order");
-  open.shares.push_back(ledger_.deal(wish.worker, wish.life, wish.n));
+  open.shares.push_back(ledger_.deal(wish.worker, wish.life, std::min(wish.n, left())));
   return open.shares.back();
 }
 
-Dealer::Errand Dealer::errand(std::uint64_t epoch) const {
-  if (past_ >= epochs_) return Errand::End;
-  if (past_ > epoch) return Errand::GoOn;
-  if (!over()) return Errand::GoOn;  // as it was saved earlier: that epoch is to be made again
-  const bool all = std::ranges::all_of(scores_, [](const auto& s) { return s.has_value(); });
-  return all ? Errand::Save : Errand::Evaluate;
-}
-
-void Dealer::score(std::uint64_t epoch, std::uint32_t block, const Score& score) {
-  if (over() && epoch == ledger_.epoch() && block < scores_.size()) scores_[block] = score;
-}
-
-void Dealer::saved(std::uint64_t epoch) {
-  if (errand(epoch) != Errand::Save || epoch != ledger_.epoch()) return;
-  total_ = Score();
-  for (std::optional<Score>& s : scores_) total_ += *std::exchange(s, std::nullopt);
-  past_ = epoch + 1;
-}
-
-void Dealer::settle(Open& open, std::uint64_t below, SampleEnd end) {
-  const auto worker =
-      std::ranges::find_if(open_, [&](const auto& o) { return &o.second == &open; });
-  std::vector<std::uint64_t>& dropped = dropped_[worker->first];
+void Dealer::settle(NodeId worker, Open& open, std::uint64_t below, SampleEnd end) {
+  std::vector<std::uint64_t>& dropped = dropped_[worker];
   while (!open.shares.empty() && open.first < below) {
     const bool refused = std::erase(dropped, open.first) > 0;
     ledger_.settle(open.shares.front(), refused ? SampleEnd::Dropped : end);
@@ -101,10 +135,63 @@ void Dealer::drop(NodeId worker, Incarnation life, std::uint64_t number) {
 void Dealer::lose(NodeId worker, Incarnation life, std::uint64_t reached, SampleEnd end) {
   const auto it = open_.find(worker);
   if (it == open_.end() || it->second.life != life) return;
-  settle(it->second, reached, end);
+  settle(worker, it->second, reached, end);
   ledger_.revoke(worker, life);
   open_.erase(it);
   dropped_.erase(worker);
+}
+
+void Dealer::leave(NodeId worker, Incarnation life, std::uint64_t settled) {
+  const auto it = open_.find(worker);
+  if (it == open_.end() || it->second.life != life) return;
+  settle(worker, it->second, settled, SampleEnd::Applied);
+  ledger_.revoke(worker, life);
+  it->second.shares.clear();
+}
+
+void Dealer::stop() {
+  if (stopped_ || past_ >= course_.epochs) return;
+  stopped_ = true;
+  if (fresh()) {
+    course_.epochs = past_;
+  } else {
+    course_.epochs = ledger_.epoch() + 1;
+    course_.last = ledger_.samples_per_epoch() - (ledger_.epoch_ended() ? 0 : ledger_.left());
+  }
+}
+
+// ---- At an epoch's end
+
+Dealer::Errand Dealer::errand(std::uint64_t epoch) const {
+  if (past_ >= course_.epochs) return Errand::End;
+  if (past_ > epoch) return Errand::GoOn;
+  if (!over()) return Errand::GoOn;  // as it was saved earlier: that epoch is to be made again
+  if (course_.rest && !rest_told_) return Errand::Rest;
+  const bool all = std::ranges::all_of(scores_, [](const auto& s) { return s.has_value(); });
+  return all || stopped_ ? Errand::Save : Errand::Evaluate;
+}
+
+void Dealer::rest_told(std::uint64_t epoch) {
+  if (ends_now(epoch)) rest_told_ = true;
+}
+
+void Dealer::score(std::uint64_t epoch, std::uint32_t block, const Score& score) {
+  if (ends_now(epoch) && block < scores_.size()) scores_[block] = score;
+}
+
+void Dealer::saved(std::uint64_t epoch) {
+  if (errand(epoch) != Errand::Save || epoch != ledger_.epoch()) return;
+  total_ = Score();
+  for (std::optional<Score>& s : scores_)
+    total_ += std::exchange(s, std::nullopt).value_or(Score());
+  rest_told_ = false;
+  past_ = epoch + 1;
+}
+
+std::uint64_t Dealer::ended() const {
+  std::uint64_t n = 0;
+  for (const std::uint64_t one : ledger_.tally().ended) n += one;
+  return n;
 }
 
 LedgerPlace Dealer::place() const {
@@ -113,90 +200,71 @@ LedgerPlace Dealer::place() const {
   return none_out.place();
 }
 
+// ---- As words
+
 std::vector<std::uint64_t> Dealer::words() const {
-  Words w;
-  const auto put_score = [&](const Score& s) {
-    for (const std::uint64_t word :
-         {std::bit_cast<std::uint64_t>(s.loss), s.samples, s.predictions, s.correct})
-      w.put(word);
-  };
-  w.put(past_);
-  put_score(total_);
+  std::vector<std::uint64_t> w{course_.epochs, course_.last, stopped_ ? 1U : 0U, past_,
+                               rest_told_ ? 1U : 0U};
+  put(w, total_);
   for (const std::optional<Score>& s : scores_) {
-    w.put(s ? 1 : 0);
-    put_score(s.value_or(Score()));
+    w.push_back(s ? 1 : 0);
+    put(w, s.value_or(Score()));
   }
-  const LedgerPlace at = place();
-  w.put(at.epoch);
-  for (const std::uint64_t n : at.past) w.put(n);
-  w.put(at.ended.size());
-  for (const LedgerPlace::Ended& e : at.ended)
-    for (const std::uint64_t word : {e.at, e.n, static_cast<std::uint64_t>(e.end)}) w.put(word);
-  w.put(open_.size());
+  const std::vector<std::uint64_t> at = to_words(place());
+  w.insert(w.end(), at.begin(), at.end());
+  w.push_back(open_.size());
   for (const auto& [worker, open] : open_) {
     const auto dropped = dropped_.find(worker);
     const std::size_t drops = dropped == dropped_.end() ? 0 : dropped->second.size();
-    for (const std::uint64_t word :
-         {std::uint64_t{worker.value()}, std::uint64_t{open.life.value()}, open.first,
-          std::uint64_t{open.shares.size()}, std::uint64_t{drops}})
-      w.put(word);
-    for (const Share& s : open.shares) {
-      w.put(s.at);
-      w.put(s.n);
-    }
-    for (std::size_t i = 0; i < drops; ++i) w.put(dropped->second[i]);
+    put(w, {worker.value(), open.life.value(), open.first, open.shares.size(), drops});
+    for (const Share& s : open.shares) put(w, {s.at, s.n});
+    for (std::size_t i = 0; i < drops; ++i) w.push_back(dropped->second[i]);
   }
-  return w.all;
+  return w;
 }
 
 void Dealer::restore(const LedgerPlace& place) {
   ledger_.restore(place);
   past_ = place.epoch + (ledger_.epoch_ended() ? 1 : 0);
+  rest_told_ = false;
   for (std::optional<Score>& s : scores_) s.reset();
   open_.clear();
   dropped_.clear();
 }
 
 void Dealer::restore(std::span<const std::uint64_t> words) {
-  Reader r{words};
-  const auto next_score = [&] {
-    const auto loss = std::bit_cast<double>(r.next());
-    const std::uint64_t samples = r.next();
-    const std::uint64_t predictions = r.next();
-    return Score{loss, samples, predictions, r.next()};
-  };
-  const std::uint64_t past = r.next();
-  const Score total = next_score();
+  const auto next = [&] { return next_word(words); };
+  course_.epochs = next();
+  course_.last = next();
+  const bool stopped = next() != 0;
+  const std::uint64_t past = next();
+  const bool rest_told = next() != 0;
+  const Score total = next_score(words);
   std::vector<std::optional<Score>> scores(scores_.size());
   for (std::optional<Score>& s : scores) {
-    const bool there = r.next() != 0;
-    const Score one = next_score();
+    const bool there = next() != 0;
+    const Score one = next_score(words);
     if (there) s = one;
   }
-  LedgerPlace place;
-  place.epoch = r.next();
-  for (std::uint64_t& n : place.past) n = r.next();
-  place.ended.resize(r.next());
-  for (LedgerPlace::Ended& e : place.ended) {
-    e.at = r.next();
-    e.n = r.next();
-    e.end = static_cast<SampleEnd>(r.next());
-  }
+  const LedgerPlace place = place_from(words);
   restore(place);
+  stopped_ = stopped;
   past_ = past;
+  rest_told_ = rest_told;
   total_ = total;
   scores_ = std::move(scores);
-  for (std::uint64_t workers = r.next(); workers > 0; --workers) {
-    const NodeId worker(static_cast<std::uint32_t>(r.next()));
-    Open open{Incarnation(static_cast<std::uint32_t>(r.next())), r.next(), {}};
-    const std::uint64_t shares = r.next();
-    const std::uint64_t drops = r.next();
+  for (std::uint64_t workers = next(); workers > 0; --workers) {
+    const NodeId worker(static_cast<std::uint32_t>(next()));
+    const Incarnation life(static_cast<std::uint32_t>(next()));
+    Open open{life, next(), {}};
+    const std::uint64_t shares = next();
+    const std::uint64_t drops = next();
     for (std::uint64_t i = 0; i < shares; ++i) {
-      const std::uint64_t at = r.next();
-      open.shares.push_back({place.epoch, at, r.next()});
-      ledger_.claim(worker, open.life, open.shares.back());
+      const std::uint64_t at = next();
+      open.shares.push_back({place.epoch, at, next()});
+      ledger_.claim(worker, life, open.shares.back());
     }
-    for (std::uint64_t i = 0; i < drops; ++i) dropped_[worker].push_back(r.next());
+    for (std::uint64_t i = 0; i < drops; ++i) dropped_[worker].push_back(next());
     open_[worker] = std::move(open);
   }
 }

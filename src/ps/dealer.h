@@ -1,8 +1,8 @@
-// The dealer: which worker computes which samples, where workers do not move in step. It is part of
-// the first shard's state, so that it lives as long, and its copies as well: everything here is a
-// function of the calls so far.
+// The dealer: which worker computes which samples. It is part of the first shard's state, so that
+// it lives as long, and its copies as well: everything here is a function of the calls so far.
 //
 //   an epoch:   shares of its samples, until all of them have ended; w stands still then
+//               one worker tells what its forward passes have changed (learner/layout.h)
 //               blocks of the samples held out, until all have a score
 //               one worker saves the state
 //
@@ -22,30 +22,40 @@
 
 namespace shoal {
 
+std::vector<std::uint64_t> to_words(const LedgerPlace& place);
+// From the front of `words`, which it shortens.
+LedgerPlace place_from(std::span<const std::uint64_t>& words);
+
+struct Course {
+  std::uint64_t epochs = 1;
+  std::uint64_t last = 0;    // samples of the last one; 0: all
+  std::uint32_t blocks = 0;  // into which the samples held out are cut; 0: nothing is evaluated
+  bool rest = false;         // the model's state has more than parameters
+};
+
 class Dealer {
  public:
-  // `blocks`: into which the samples held out are cut; 0: nothing is evaluated.
-  Dealer(Ledger ledger, std::uint64_t epochs, std::uint32_t blocks)
-      : ledger_(std::move(ledger)), epochs_(epochs), scores_(blocks) {}
+  Dealer(Ledger ledger, Course course);
 
-  // A worker's shares are numbered from 0 in each of its lives.
+  // A worker's shares are numbered from its clock on, in each of its lives.
   struct Wish {
     NodeId worker;
     Incarnation life;
     std::uint64_t number = 0;   // of the share it wants
     std::uint64_t settled = 0;  // its shares below this one are in the parameters of all shards
-    std::uint64_t n = 0;        // samples, at most
+    std::uint64_t n = 0;        // samples, at most; 0: it wants none
   };
-  enum class Now : std::uint8_t {
-    Share,    // deal() gives one
-    Nothing,  // as long as others compute the last ones of an epoch, or this worker does
-    Over,     // the epoch is
-  };
-  // What deal() would come to. Changes nothing.
-  Now ask(const Wish& wish) const;
-  bool settles(const Wish& wish) const;  // whether deal() would settle anything
   // Settles what the wish says, and gives the share, or none.
   Share deal(const Wish& wish);
+  // A share that is open.
+  std::optional<Share> dealt(NodeId worker, Incarnation life, std::uint64_t number) const;
+  // The number of the next share of a life that has had one.
+  std::optional<std::uint64_t> next(NodeId worker, Incarnation life) const;
+  // Samples that can be dealt now.
+  std::uint64_t left() const;
+  bool fresh() const;  // nothing of the epoch was dealt
+  // Nothing more is dealt before the epoch's end is past.
+  bool over() const;
   // The worker is lost. Its open shares from `reached` on came nowhere, and are dealt again; those
   // before did: at all shards (Applied) or some (Partial).
   void lose(NodeId worker, Incarnation life, std::uint64_t reached, SampleEnd end);
@@ -56,12 +66,19 @@ class Dealer {
     std::vector<Share> shares;
   };
   const std::map<NodeId, Open>& open() const { return open_; }
+  // The worker goes away. Its shares below `settled` are in the parameters of all shards; what else
+  // it was dealt it has not heard of, and others get it.
+  void leave(NodeId worker, Incarnation life, std::uint64_t settled);
   // A push was refused: its share ends as dropped, not applied.
   void drop(NodeId worker, Incarnation life, std::uint64_t number);
+  // The epoch ends with what was dealt, without evaluation, and is the last.
+  void stop();
+  bool stopped() const { return stopped_; }
 
   // ---- At an epoch's end
   enum class Errand : std::uint32_t {
     None,      // as what was done: nothing yet
+    Rest,      // tell the rest of the state
     Evaluate,  // a block that has no score
     Save,
     GoOn,  // it is past; there is another epoch
@@ -70,28 +87,30 @@ class Dealer {
   Errand errand(std::uint64_t epoch) const;
   const std::vector<std::optional<Score>>& scores() const { return scores_; }
   Score total() const { return total_; }  // of the last epoch that is past
+  void rest_told(std::uint64_t epoch);
   void score(std::uint64_t epoch, std::uint32_t block, const Score& score);
   void saved(std::uint64_t epoch);
 
   std::uint64_t epoch() const { return ledger_.epoch(); }
+  std::uint64_t past() const { return past_; }  // epochs whose end is past, too
   LedgerTally tally() const { return ledger_.tally(); }
-  LedgerPlace place() const;  // as if what is open had never been dealt
+  std::uint64_t ended() const;  // samples, of all epochs
+  LedgerPlace place() const;    // as if what is open had never been dealt
 
   std::vector<std::uint64_t> words() const;
   void restore(std::span<const std::uint64_t> words);
   void restore(const LedgerPlace& place);
 
  private:
-  void settle(Open& open, std::uint64_t below, SampleEnd end);
-  // Nothing more is dealt before the epoch's end is past.
-  bool over() const {
-    return past_ >= epochs_ || (ledger_.epoch_ended() && past_ <= ledger_.epoch());
-  }
+  void settle(NodeId worker, Open& open, std::uint64_t below, SampleEnd end);
+  bool ends_now(std::uint64_t epoch) const { return over() && epoch == ledger_.epoch(); }
 
   Ledger ledger_;
-  std::uint64_t epochs_;
-  std::uint64_t past_ = 0;                    // epochs whose end is past, too
-  std::vector<std::optional<Score>> scores_;  // of the present epoch's end
+  Course course_;
+  bool stopped_ = false;
+  std::uint64_t past_ = 0;
+  bool rest_told_ = false;                    // at the present epoch's end
+  std::vector<std::optional<Score>> scores_;  // as well
   Score total_;
   std::map<NodeId, Open> open_;
   std::map<NodeId, std::vector<std::uint64_t>> dropped_;

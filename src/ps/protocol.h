@@ -2,7 +2,7 @@
 // views, and only the lives of the two count.
 //
 //   worker to head      Ask, then the gradient where there is one       Ask, Gradient
-//   head to worker      Answer, then the parameters if wanted           Answer, Parameters
+//   head to worker      Answer, then what belongs to it                 Answer, Parameters, ..
 //   holder to next one  Record, then what belongs to it                 Record, Part
 //   next one to holder  how many records it has                        Has
 #pragma once
@@ -20,13 +20,26 @@ namespace shoal {
 inline constexpr GroupId kServing{2};
 
 // The upper 8 bits of a tag's id say what it is, the rest which one.
-enum class Say : std::uint8_t { Ask, Gradient, Answer, Parameters, Record, Part, Has };
+enum class Say : std::uint8_t {
+  Ask,
+  Gradient,
+  Answer,
+  Parameters,  // of the shard
+  Slots,       // of the optimizer
+  Rest,        // of the model's state
+  News,        // of an epoch's end, as words (EpochNews)
+  Record,
+  Part,
+  Has,
+};
 inline Tag tag_of(Say what, std::uint64_t which) {
   return Tag{kServing, Generation(0), static_cast<std::uint64_t>(what) << 56U | which};
 }
 
 struct Ask {
   enum class Kind : std::uint32_t {
+    Enter,     // it is new or was away. At the first shard it waits for samples, and gets a clock
+    Leave,     // there are no samples for it, and nobody shall wait for it
     Train,     // push, if samples > 0; read, if wanted; a share, if wanted
     Errand,    // at an epoch's end: what is to be done, and what was
     Inquest,   // of a lost worker: how many of its pushes came here?
@@ -40,8 +53,8 @@ struct Ask {
   NodeId worker = kNobody;  // whom it is about
   Incarnation life;
   std::uint32_t wants_read = 0;
-  std::uint32_t enters = 0;       // 1: it is new or was away, and wants a clock
-  std::uint32_t leaves = 0;       // 1: there are no samples for it, and nobody shall wait for it
+  std::uint32_t wants_slots = 0;
+  std::uint32_t stops = 0;        // 1: nothing more shall be dealt
   std::uint64_t clock = 0;        // steps in its pushes before this one
   std::uint64_t steps = 1;        // in this one
   std::uint64_t based_on = 0;     // the version that the gradient was computed at
@@ -49,18 +62,23 @@ struct Ask {
   std::uint64_t wants_share = 0;  // samples, at most
   std::uint64_t share = 0;        // its number: the clock of the step that it is for
   std::uint64_t settled = 0;      // shares of this worker that all shards have
-  std::uint64_t may_wait = 0;     // for a share
-  // Of an errand.
-  std::uint64_t epoch = 0;  // whose end it is
+  // Of an errand, and when it enters.
+  std::uint64_t epoch = 0;  // whose end it is; Enter: it has seen the ends of those before
   std::uint32_t done = 0;   // a Dealer::Errand
   std::uint32_t block = 0;
   Score score{};
+
+  // Whether something of the worker's own comes with it: a gradient, or the rest of its state.
+  bool brings() const { return samples > 0 || brings_rest != 0; }
+  std::uint32_t brings_rest = 0;
 };
 
 struct Answer {
   enum class Kind : std::uint32_t { Fine, NotHere, Over };
   Kind kind = Kind::Fine;
   std::uint32_t has_parameters = 0;
+  std::uint32_t has_rest = 0;
+  std::uint32_t has_news = 0;
   std::uint64_t clock = 0;      // of the worker here
   std::uint64_t version = 0;    // of the parameters
   std::uint64_t staleness = 0;  // of the push
@@ -68,9 +86,9 @@ struct Answer {
   // Of an errand: what is to be done now.
   std::uint32_t errand = 0;  // a Dealer::Errand
   std::uint32_t block = 0;
-  std::uint64_t epoch = 0;  // the present one
-  std::array<std::uint64_t, kSampleEnds> ended{};
-  Score score{};  // of all that was held out, when the epoch is past
+  std::uint64_t epoch = 0;  // Over: whose end it is; else: ends of as many are past
+  std::uint64_t ended = 0;  // samples, of all workers
+  Score score{};            // of all that was held out, of the last epoch that is past
 };
 
 // A change of a shard, as its copies make it too.
@@ -84,7 +102,9 @@ struct Record {
     Deal,      // a share of samples
     Lose,      // the shares of a worker that is gone
     Score,     // of a block
+    Rest,      // of the state, as one worker has it
     Saved,     // the state, after an epoch
+    Stop,      // nothing more is dealt
     Whole,     // everything: parameters, slots, and the rest as words
   };
   std::uint64_t sequence = 0;
@@ -100,8 +120,8 @@ struct Record {
   double weight = 1;                     // of the gradient
   double change = 0;                     // of a parameter by it, at most, where that is asked for
   std::uint64_t n = 0;                   // Deal: samples; Score: the block; Whole: words
-  std::uint64_t share = 0, settled = 0;  // Deal, Push
-  std::uint64_t version = 0;             // Whole, or after the update; Score, Saved: the epoch
+  std::uint64_t share = 0, settled = 0;  // Deal, Leave
+  std::uint64_t version = 0;  // Whole, or after the update; Score, Rest, Saved: the epoch
   Score score{};
 };
 

@@ -30,6 +30,7 @@
 #include "ps/client.h"
 #include "ps/consistency.h"
 #include "ps/directory.h"
+#include "ps/epoch_news.h"
 #include "ps/shard_state.h"
 #include "ps/slots.h"
 #include "runtime/channel.h"
@@ -41,6 +42,7 @@ namespace shoal {
 
 struct ServerOptions {
   Consistency consistency;
+  Elements rest{};                  // of the model's state, beside the parameters
   bool weigh_by_staleness = false;  // an update that is d - 1 updates late counts 1/d
 };
 
@@ -107,21 +109,48 @@ class Server {
   Task<void> take_requests(TaskGroup& tasks);
   Task<void> serve(NodeId from, Ask ask, TaskGroup& tasks);
   Task<void> answer(NodeId from, Ask ask, std::optional<Gradient> gradient, TaskGroup& tasks);
+  Task<void> answer_enter(NodeId from, Ask ask, TaskGroup& tasks);
+  Task<void> answer_leave(NodeId from, Ask ask, TaskGroup& tasks);
   Task<void> answer_train(NodeId from, Ask ask, std::optional<Gradient> gradient, TaskGroup& tasks);
-  Task<void> answer_errand(NodeId from, Ask ask, TaskGroup& tasks);
+  Task<void> answer_errand(NodeId from, Ask ask, std::optional<Gradient> rest, TaskGroup& tasks);
   Task<void> answer_inquest(NodeId from, Ask ask);
   Task<void> answer_snapshot(NodeId from, Ask ask);
   Task<Admission> admitted(Held& held, const Ask& ask, double change);
   Task<Gradient> copy_of(const Gradient& gradient);
   Task<double> change_by(const Ask& ask, const std::optional<Gradient>& gradient);
   Task<void> enter(Held& held, const Ask& ask, TaskGroup& tasks);
-  Task<void> leave(Held& held, const Ask& ask, TaskGroup& tasks);
+  Task<bool> enter_for_samples(Held& held, const Ask& ask, Answer& answer, TaskGroup& tasks);
   Task<void> push(Held& held, const Ask& ask, std::optional<Gradient> gradient, Answer& answer,
                   TaskGroup& tasks);
   Task<bool> share(Held& held, const Ask& ask, Answer& answer, TaskGroup& tasks);
+  Task<void> deal(Held& held, const Ask& ask, TaskGroup& tasks);
+  Task<void> stop_if_asked(Held& held, const Ask& ask, TaskGroup& tasks);
+  bool all_are_in() const;
+  bool left_open(const Held& held, NodeId worker, Incarnation life) const;
+  Task<void> until_at_all(Held& held);
+  // Of somebody who is in, for as long as it lives.
+  class Asking {
+   public:
+    Asking(Server& server, Holder who, std::uint64_t share) : server_(server), who_(who) {
+      server_.asking_[who_] = share;
+    }
+    Asking(const Asking&) = delete;
+    Asking& operator=(const Asking&) = delete;
+    ~Asking() { server_.asking_.erase(who_); }
+
+   private:
+    Server& server_;
+    Holder who_;
+  };
+  // What comes with an answer, as long as it is read.
+  struct Payload {
+    std::shared_ptr<Arena> parameters{};
+    Range slots{};
+    std::shared_ptr<const std::vector<float>> rest{};
+    std::shared_ptr<const std::vector<std::uint64_t>> news{};
+  };
   Task<void> reply(NodeId from, const Ask& ask, Answer answer);
-  Task<void> reply(NodeId from, const Ask& ask, Answer answer, std::shared_ptr<Arena> parameters,
-                   Range slots);
+  Task<void> reply(NodeId from, const Ask& ask, Answer answer, Payload payload);
   ClockTable table_of(const Held& held) const;
   void record_read(const Held& held, NodeId reader, std::uint64_t clock);
 
@@ -160,6 +189,7 @@ class Server {
   Client client_;
   std::vector<Held> held_;
   std::map<std::uint32_t, Holder> errands_;  // by block, who is out for it
+  std::map<Holder, std::uint64_t> asking_;   // for a share, and which, of those who are in
   Ask incoming_;
   Slots<Answer> answers_;
   Slots<Outgoing> outgoing_;

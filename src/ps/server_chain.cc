@@ -1,4 +1,4 @@
-// The other half of a server: the chain of holders, and what becomes of it from view to view.
+// A third of a server: the chain of holders, and what becomes of it from view to view.
 #include <algorithm>
 #include <cstring>
 

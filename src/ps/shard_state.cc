@@ -45,6 +45,7 @@ Task<void> ShardState::apply(Record record, std::optional<Gradient> gradient) {
     case Record::Kind::Enter: table_.enter(record.worker, record.life, record.clock); break;
     case Record::Kind::Leave:
       if (ClockRow* const row = table_.find(record.worker, record.life)) row->away = true;
+      if (dealer_) dealer_->leave(record.worker, record.life, record.settled);
       break;
     case Record::Kind::Push: {
       ClockRow* const row = table_.find(record.worker, record.life);
@@ -69,7 +70,7 @@ Task<void> ShardState::apply(Record record, std::optional<Gradient> gradient) {
     }
     case Record::Kind::Complete: break;
     case Record::Kind::Deal:
-      dealt_ = dealer_->deal({record.worker, record.life, record.share, record.settled, record.n});
+      dealer_->deal({record.worker, record.life, record.share, record.settled, record.n});
       break;
     case Record::Kind::Lose:
       dealer_->lose(record.worker, record.life, record.clock, static_cast<SampleEnd>(record.end));
@@ -77,7 +78,14 @@ Task<void> ShardState::apply(Record record, std::optional<Gradient> gradient) {
     case Record::Kind::Score:
       dealer_->score(record.version, static_cast<std::uint32_t>(record.n), record.score);
       break;
+    case Record::Kind::Rest: {
+      const std::span<const float> told = floats_of(*gradient);
+      rest_ = std::make_shared<const std::vector<float>>(told.begin(), told.end());
+      dealer_->rest_told(record.version);
+      break;
+    }
     case Record::Kind::Saved: dealer_->saved(record.version); break;
+    case Record::Kind::Stop: dealer_->stop(); break;
     case Record::Kind::Whole: SHOAL_CHECK(false, "restore() takes it"); break;
   }
   if (complete) co_await update(record.version);
@@ -113,12 +121,14 @@ std::vector<std::uint64_t> ShardState::words() const {
   for (const Pending& p : pending_)
     all.insert(all.end(),
                {p.worker.value(), p.clock, p.samples, std::bit_cast<std::uint64_t>(p.weight)});
-  all.insert(all.end(), staleness_.bins.begin(), staleness_.bins.end());
-  all.insert(all.end(), {staleness_.pushes, staleness_.sum, staleness_.most});
-  if (dealer_) {
-    const std::vector<std::uint64_t> dealt = dealer_->words();
-    all.insert(all.end(), dealt.begin(), dealt.end());
-  }
+  const auto add = [&](const std::vector<std::uint64_t>& more) {
+    all.insert(all.end(), more.begin(), more.end());
+  };
+  add(to_words(staleness_));
+  all.push_back(rest_ ? rest_->size() : 0);
+  for (std::size_t i = 0; rest_ && i < rest_->size(); ++i)
+    all.push_back(std::bit_cast<std::uint32_t>((*rest_)[i]));
+  if (dealer_) add(dealer_->words());
   return all;
 }
 
@@ -133,6 +143,9 @@ void ShardState::load(const Image& image, std::uint64_t version) {
   now_ = spare();
   std::ranges::copy(image.w, now_->all().data().begin());
   std::ranges::copy(image.slots, slots_.all().data().begin());
+  rest_.reset();
+  if (!image.rest.empty())
+    rest_ = std::make_shared<const std::vector<float>>(image.rest.begin(), image.rest.end());
 }
 
 void ShardState::restore(const Record& whole, const Image& image,
@@ -160,11 +173,13 @@ void ShardState::restore(const Record& whole, const Image& image,
     pending_.push_back({NodeId(static_cast<std::uint32_t>(p[0])), p[1], p[2],
                         std::bit_cast<double>(p[3]), std::move(gradient)});
   }
-  std::ranges::copy(take(Staleness::kBins), staleness_.bins.begin());
-  const auto totals = take(3);
-  staleness_.pushes = totals[0];
-  staleness_.sum = totals[1];
-  staleness_.most = totals[2];
+  staleness_ = staleness_from(words);
+  if (const std::uint64_t n = take(1)[0]; n > 0) {
+    std::vector<float> rest;
+    for (const std::uint64_t word : take(n))
+      rest.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(word)));
+    rest_ = std::make_shared<const std::vector<float>>(std::move(rest));
+  }
   if (dealer_) dealer_->restore(words);
 }
 

@@ -54,6 +54,7 @@ class ShardState {
   // From elsewhere: a checkpoint, or the beginning; or from another holder, with words().
   struct Image {
     std::span<const float> w, slots;
+    std::span<const float> rest{};  // of the first shard
   };
   void load(const Image& image, std::uint64_t version);
   void restore(const Record& whole, const Image& image, std::span<const std::uint64_t> words,
@@ -69,8 +70,8 @@ class ShardState {
   const ClockTable& table() const { return table_; }
   Dealer* dealer() { return dealer_ ? &*dealer_ : nullptr; }
   const Staleness& staleness() const { return staleness_; }
-  // The share that the last Deal gave.
-  const Share& dealt() const { return dealt_; }
+  // Of the model's state, as a worker told it last; null: none did.
+  std::shared_ptr<const std::vector<float>> rest() const { return rest_; }
 
  private:
   struct Pending {
@@ -95,7 +96,7 @@ class ShardState {
   std::vector<std::shared_ptr<Arena>> versions_;  // those that nobody else holds are free
   Arena slots_;
   std::optional<Dealer> dealer_;
-  Share dealt_;
+  std::shared_ptr<const std::vector<float>> rest_;
   Staleness staleness_;
 };
 

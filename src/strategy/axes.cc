@@ -12,10 +12,12 @@
 namespace shoal {
 namespace {
 
-constexpr std::array<std::string_view, 4> kUpdaters = {"everyone", "owners", "root", "apart"};
+constexpr std::array<std::string_view, 5> kUpdaters = {"everyone", "owners", "root", "servers",
+                                                       "apart"};
 constexpr std::array<std::string_view, 4> kTurnouts = {"all", "first", "fastest", "redundant"};
 constexpr std::array<std::string_view, 2> kBalances = {"even", "auto"};
 constexpr std::array<std::string_view, 2> kKeeps = {"global", "worker"};
+constexpr std::array<std::string_view, 2> kWeights = {"even", "staleness"};
 constexpr std::array<std::string_view, 2> kSwitch = {"yes", "no"};
 
 std::vector<std::string> words(std::span<const std::string_view> names) {
@@ -64,7 +66,7 @@ std::array<Axis, kAxes> make_axes() {
        [](const Recipe& r) { return std::string(to_string(r.exchange)); },
        [](Recipe& r, std::string_view v) { r.exchange = parse_exchange(v); }},
       {"update",
-       "who applies the update: everyone all of it, owners a part each, the root; apart: "
+       "who applies the update: everyone all of it, owners a part each, the root, servers; apart: "
        "each for itself, to measure what an exchange costs",
        words(kUpdaters), [](const Recipe& r) { return name(kUpdaters, r.updater); },
        [](Recipe& r, std::string_view v) {
@@ -118,6 +120,26 @@ std::array<Axis, kAxes> make_axes() {
        {"local", "group:32", "sync"},
        [](const Recipe& r) { return to_string(r.batch_norm); },
        [](Recipe& r, std::string_view v) { r.batch_norm = parse_batch_norm(v); }},
+      {"consistency",
+       "of servers: when a worker may read, and what an update is made of",
+       {"synchronous", "bounded:3", "softsync:2", "value:0.1", "reject:4", "async"},
+       [](const Recipe& r) { return to_string(r.serving.consistency); },
+       [](Recipe& r, std::string_view v) { r.serving.consistency = parse_consistency(v); }},
+      {"servers",
+       "processes of their own beside the workers; 0: each worker serves a part",
+       {},
+       [](const Recipe& r) { return fmt::format("{}", r.serving.servers); },
+       [](Recipe& r, std::string_view v) { r.serving.servers = count("--servers", v); }},
+      {"copies",
+       "of each part of the model among the servers: all but one of them may be lost",
+       {},
+       [](const Recipe& r) { return fmt::format("{}", r.serving.copies); },
+       [](Recipe& r, std::string_view v) { r.serving.copies = count("--copies", v); }},
+      {"weigh", "pushes to servers: all alike, or one that is d - 1 updates late by 1/d",
+       words(kWeights), [](const Recipe& r) { return name(kWeights, r.serving.by_staleness); },
+       [](Recipe& r, std::string_view v) {
+         r.serving.by_staleness = choice<int>("--weigh", kWeights, v) == 1;
+       }},
   }};
 }
 
@@ -129,10 +151,14 @@ std::span<const Axis> axes() {
 }
 
 std::vector<std::pair<std::string, std::string>> axes_of(const Recipe& recipe) {
-  std::vector<std::pair<std::string, std::string>> all = {{"parallelism", "data"},
-                                                          {"optimization", "central"},
-                                                          {"schedule", "sync"},
-                                                          {"encoding", "fp32"}};
+  const bool sync = recipe.updater != Updater::Servers || moves_in_step(recipe.serving.consistency);
+  std::vector<std::pair<std::string, std::string>> all = {
+      {"parallelism", "data"},
+      {"optimization", "central"},
+      {"schedule", sync                                                            ? "sync"
+                   : recipe.serving.consistency.kind == Consistency::Kind::Bounded ? "bounded"
+                                                                                   : "async"},
+      {"encoding", "fp32"}};
   for (const Axis& axis : axes()) all.emplace_back(axis.name, axis.get(recipe));
   return all;
 }

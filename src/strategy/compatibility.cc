@@ -2,12 +2,17 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "base/error.h"
+#include "ps/shard_map.h"
 #include "strategy/axes.h"
 
 namespace shoal {
 namespace {
+
+constexpr std::uint64_t kCopies = kCopiesMax;
 
 bool meets(const Recipe& r) { return r.batch_norm.over == BatchNorm::Over::Workers; }
 void meet_no_more(Recipe& r, std::uint64_t) { r.batch_norm = BatchNorm{}; }
@@ -18,9 +23,65 @@ bool is_one_of(Exchange exchange, std::initializer_list<Exchange> some) {
   return false;
 }
 
+bool serves(const Recipe& r) { return r.updater == Updater::Servers; }
+std::uint64_t servers_of(const Recipe& r, std::uint64_t workers) {
+  return r.serving.servers > 0 ? r.serving.servers : workers;
+}
+
 // Later rows may assume that earlier ones hold. No mending breaks a row above but those that the
 // next round mends towards fewer choices, so that rounds come to an end (the test tries them all).
 constexpr Exclusion kExclusions[] = {
+    {"`--consistency`, `--servers`, `--copies` or `--weigh` without `--update servers`",
+     "nobody else holds the parameters for others, and is late or early", "`--update servers`",
+     [](const Recipe& r, std::uint64_t) { return !serves(r) && r.serving != Serving(); },
+     [](Recipe& r, std::uint64_t) { r.updater = Updater::Servers; }},
+    {"`--copies 0`", "nobody would have the parameters", "`--copies 1`",
+     [](const Recipe& r, std::uint64_t) { return r.serving.copies == 0; },
+     [](Recipe& r, std::uint64_t) { r.serving.copies = 1; }},
+    {"more `--copies` than servers, or than 4",
+     "each server has one of them at most, and longer chains are not made",
+     "as many as there are servers; 4 of more",
+     [](const Recipe& r, std::uint64_t workers) {
+       return r.serving.copies > std::min(servers_of(r, workers), kCopies);
+     },
+     [](Recipe& r, std::uint64_t workers) {
+       r.serving.copies = static_cast<std::uint32_t>(std::min(servers_of(r, workers), kCopies));
+     }},
+    {"`--weigh staleness` with `--consistency synchronous` or `bounded:0`",
+     "no push is ever late there", "`--weigh even`",
+     [](const Recipe& r, std::uint64_t) {
+       return r.serving.by_staleness && moves_in_step(r.serving.consistency);
+     },
+     [](Recipe& r, std::uint64_t) { r.serving.by_staleness = false; }},
+    {"`--update servers` with `--overlap`", "a push is one message for each server",
+     "`--no-overlap`", [](const Recipe& r, std::uint64_t) { return serves(r) && r.overlap; },
+     [](Recipe& r, std::uint64_t) { r.overlap = false; }},
+    {"`--update servers` with an `--exchange` other than `direct` or `auto`",
+     "a server reads its part from each worker", "`--exchange direct`",
+     [](const Recipe& r, std::uint64_t) {
+       return serves(r) && !is_one_of(r.exchange, {Exchange::Auto, Exchange::Direct});
+     },
+     [](Recipe& r, std::uint64_t) { r.exchange = Exchange::Direct; }},
+    {"`--update servers` with `--epoch-fraction` below 1",
+     "its samples are dealt until all have ended", "`--epoch-fraction 1`",
+     [](const Recipe& r, std::uint64_t) { return serves(r) && r.epoch_fraction != 1; },
+     [](Recipe& r, std::uint64_t) { r.epoch_fraction = 1; }},
+    {"`--update servers` with `--accumulate` above 1", "a worker pushes after every pass",
+     "`--accumulate 1`",
+     [](const Recipe& r, std::uint64_t) { return serves(r) && r.accumulate != 1; },
+     [](Recipe& r, std::uint64_t) { r.accumulate = 1; }},
+    {"`--update servers` with `--balance auto`",
+     "where workers do not wait for each other the fast ones have more shares anyway",
+     "`--balance even`",
+     [](const Recipe& r, std::uint64_t) { return serves(r) && r.balance == Balance::Auto; },
+     [](Recipe& r, std::uint64_t) { r.balance = Balance::Even; }},
+    {"`--update servers` with `--keep-batch global`",
+     "a share is a worker's batch, however many they are", "`--keep-batch worker`",
+     [](const Recipe& r, std::uint64_t) { return serves(r) && r.keep == KeepBatch::Global; },
+     [](Recipe& r, std::uint64_t) { r.keep = KeepBatch::Worker; }},
+    {"`--update servers` with `--batch-norm sync`", "the workers do not meet while they compute",
+     "`--batch-norm local`", [](const Recipe& r, std::uint64_t) { return serves(r) && meets(r); },
+     meet_no_more},
     {"`--epoch-fraction` of 0, below, or above 1", "it is a part of the epoch's samples",
      "`--epoch-fraction 1`",
      [](const Recipe& r, std::uint64_t) {
@@ -100,15 +161,31 @@ constexpr Exclusion kExclusions[] = {
      [](const Recipe& r, std::uint64_t workers) { return r.shards > 0 && r.shards < workers; },
      [](Recipe& r, std::uint64_t workers) { r.shards = static_cast<std::uint32_t>(workers); }},
     {"`--shards` with an `--update` other than `owners`",
-     "the fixed order is that of owners, a part each", "`--update owners`",
+     "the fixed order is that of owners, a part each",
+     "`--update owners`; `--shards 0` with servers",
      [](const Recipe& r, std::uint64_t) { return r.shards > 0 && r.updater != Updater::Owners; },
-     [](Recipe& r, std::uint64_t) { r.updater = Updater::Owners; }},
+     [](Recipe& r, std::uint64_t) {
+       if (serves(r)) {
+         r.shards = 0;
+       } else {
+         r.updater = Updater::Owners;
+       }
+     }},
     {"`--turnout first`, `fastest` or `redundant` with an `--update` other than `owners`",
-     "the owner of a part adds up what counts, and leaves the rest out", "`--update owners`",
+     "the owner of a part adds up what counts, and leaves the rest out; of servers `--consistency` "
+     "says what counts",
+     "`--update owners`; `--turnout all` with servers",
      [](const Recipe& r, std::uint64_t) {
        return r.turnout != Turnout::All && r.updater != Updater::Owners;
      },
-     [](Recipe& r, std::uint64_t) { r.updater = Updater::Owners; }},
+     [](Recipe& r, std::uint64_t) {
+       if (serves(r)) {
+         r.turnout = Turnout::All;
+         r.backups = 0;
+       } else {
+         r.updater = Updater::Owners;
+       }
+     }},
     {"`--update root` with an `--exchange` other than `tree` or `auto`",
      "the others leave the sum with everyone, or a part with each", "`--exchange tree`",
      [](const Recipe& r, std::uint64_t) {

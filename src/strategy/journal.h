@@ -7,6 +7,7 @@
 
 #include "base/types.h"
 #include "learner/learner.h"
+#include "ps/consistency.h"
 #include "runtime/task.h"
 #include "runtime/view.h"
 
@@ -50,6 +51,8 @@ class Journal {
   virtual Task<void> step_done(StepReport report) = 0;
   virtual Task<void> evaluated(EvaluationReport report) = 0;
   virtual void saved(Step step) = 0;
+  // How stale the pushes to servers were, from the beginning on.
+  virtual void measured(const Staleness& staleness) { (void)staleness; }
   // What was chosen where the recipe leaves it open, and why.
   virtual void chosen(const std::string& what) { (void)what; }
   // Asked before every step: true when this worker shall save what is to be saved, and leave. The

@@ -6,6 +6,7 @@
 
 #include "collective/exchange.h"
 #include "learner/normalization.h"
+#include "ps/consistency.h"
 
 namespace shoal {
 
@@ -14,6 +15,7 @@ enum class Updater : std::uint8_t {
   Everyone,  // all-reduce; each worker updates its own copy of everything
   Owners,    // reduce-scatter; each worker updates its part, and all copy the parts of the others
   Root,      // reduce to rank 0, which updates everything; all copy it from there
+  Servers,   // workers push gradients to servers and pull parameters, each at its own pace
   Apart,     // nothing is summed: each updates its own, and meets the others once a step. It shows
              // what an exchange costs, and is no way to train one model
 };
@@ -31,6 +33,16 @@ enum class KeepBatch : std::uint8_t { Global, Worker };
 
 enum class Balance : std::uint8_t { Even, Auto };
 
+// Of Updater::Servers.
+struct Serving {
+  Consistency consistency{Consistency::Kind::Synchronous};
+  std::uint32_t servers = 0;  // processes of their own; 0: each worker serves a part
+  std::uint32_t copies = 1;   // of each part
+  bool by_staleness = false;  // a push that is d - 1 updates late counts 1/d
+
+  bool operator==(const Serving&) const = default;
+};
+
 struct Recipe {
   Updater updater = Updater::Everyone;
   Exchange exchange = Exchange::Ring;
@@ -45,6 +57,9 @@ struct Recipe {
   // result does not depend on the number of workers.
   std::uint32_t shards = 0;
   BatchNorm batch_norm{};
+  Serving serving{};
+
+  bool operator==(const Recipe&) const = default;
 };
 
 }  // namespace shoal

@@ -11,8 +11,10 @@
 // Cost a step and worker: S messages of N/S each way; with R copies R - 1 more between servers.
 // Deviations: the dealer of samples is a part of the first shard, so that no sample is lost or
 //   counted twice whoever fails; DistBelief's workers have each a part of the data for themselves.
-//   Workers wait at an epoch's end until all of its samples are in w, to evaluate one state. The
-//   first steps of an epoch are of those who are there already, also where all move in step.
+//   Workers wait at an epoch's end until all of its samples are in w, to evaluate one state; where
+//   a bound ties them together they also begin one together, so that in step every round has the
+//   batch that all-reduce has, cut in the same way. What forward passes change beside the
+//   parameters (running statistics) is each worker's own until then, and that of one of them after.
 // Failure: workers and servers come and go. Nobody waits for a lost worker; its share is dealt
 //   again if it came nowhere. A lost server's shards are served by the next that holds them; with
 //   R = 1 they are as they were last saved.
@@ -34,10 +36,11 @@ namespace shoal {
 
 struct ServedOptions {
   std::uint64_t epochs = 1;
-  std::uint64_t batch = 32;   // B, of a worker
-  std::uint64_t workers = 1;  // that are expected
-  std::uint64_t shards = 1;   // S, when none is missing
-  std::uint64_t copies = 1;   // R
+  std::uint64_t last_epoch = 0;  // samples of the last one; 0: all
+  std::uint64_t batch = 32;      // B, of a worker
+  std::uint64_t workers = 1;     // that are expected
+  std::uint64_t shards = 1;      // S, when none is missing
+  std::uint64_t copies = 1;      // R
   Consistency consistency{};
   bool weigh_by_staleness = false;  // an update that is d - 1 updates late counts 1/d
   bool mean = true;                 // of the samples of an update; false: their gradients add up
@@ -46,6 +49,9 @@ struct ServedOptions {
   Schedule schedule{};
   bool evaluate = false;
 };
+
+// Throws ConfigError for an optimizer that servers cannot apply.
+void require_servable(const Rule& rule, const Consistency& consistency);
 
 // The program of a node: its part of the servers, if it has one, and that of a worker, if it is
 // one. Ends when all epochs are over everywhere. `replica` is made for this life of the node; a

@@ -189,7 +189,8 @@ Task<void> SyncStep::reduce(const Group& group, const Ready& bucket) {
         co_await direct_reduce_scatter(group, g, cuts, terms_, number);
       }
       break;
-    case Updater::Apart: break;
+    case Updater::Apart:
+    case Updater::Servers: break;  // served.h
     case Updater::Root:
       co_await tree_reduce(group, Rank(0), g, replica_.scratch().range(bucket.at, bucket.n),
                            number);
@@ -226,6 +227,7 @@ Range SyncStep::own_part(const Group& group, const Ready& bucket) {
   const Range g = replica_.g().range(bucket.at, bucket.n);
   switch (options_.recipe.updater) {
     case Updater::Everyone:
+    case Updater::Servers:
     case Updater::Apart: return g;
     case Updater::Owners: return cut_of(g, cuts_of(group, bucket)[group.rank.value()]);
     case Updater::Root: return g.slice(Elements(0), group.rank == Rank(0) ? g.n : Elements(0));

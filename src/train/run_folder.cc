@@ -30,8 +30,8 @@ std::vector<Scalar> scalars_of(const StepMetrics& m) {
 
 }  // namespace
 
-Task<void> write_whole(Files& files, std::string path, std::string text) {
-  const std::string temporary = path + ".tmp";
+Task<void> write_whole(Files& files, std::string path, std::string text, NodeId writer) {
+  const std::string temporary = fmt::format("{}.{}.tmp", path, writer);
   const std::size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "" : path.substr(0, slash);
   co_await files.write(temporary, const_buf(std::span<const char>(text)));
@@ -47,7 +47,7 @@ std::string RunFolder::path(std::string_view name) const { return below(options_
 
 Task<void> RunFolder::write_config(std::vector<ConfigEntry> entries) {
   const std::string text = config_text(entries);
-  co_await write_whole(files_, path("config.toml"), text);
+  co_await write_whole(files_, path("config.toml"), text, options_.writer);
 }
 
 Task<void> RunFolder::add(const StepMetrics& metrics) {
@@ -71,7 +71,7 @@ Task<void> RunFolder::flush() {
 
 Task<void> RunFolder::write_trace(const Trace& trace) {
   std::string json = trace.to_json();
-  co_await write_whole(files_, path("trace.json"), std::move(json));
+  co_await write_whole(files_, path("trace.json"), std::move(json), options_.writer);
 }
 
 Task<std::string> RunFolder::read_summary() {
@@ -85,7 +85,7 @@ Task<std::string> RunFolder::read_summary() {
 
 Task<void> RunFolder::write_summary(const Summary& summary) {
   std::string json = to_json(summary);
-  co_await write_whole(files_, path("summary.json"), std::move(json));
+  co_await write_whole(files_, path("summary.json"), std::move(json), options_.writer);
 }
 
 }  // namespace shoal

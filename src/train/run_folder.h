@@ -23,14 +23,16 @@
 
 namespace shoal {
 
-// Whole or not at all, whatever crashes: a temporary file, synced, then renamed.
-Task<void> write_whole(Files& files, std::string path, std::string text);
+// Whole or not at all, whatever crashes: a temporary file, synced, then renamed. Who writes a file
+// that others write as well has a temporary one of its own.
+Task<void> write_whole(Files& files, std::string path, std::string text, NodeId writer);
 
 struct RunFolderOptions {
   std::string folder;        // in the job's folder; "" is that itself
   bool events = true;        // for TensorBoard; one node of a run writes them
   std::string host = "sim";  // part of the events' name
   double wall_start_s = 0;   // wall-clock time at Time(0), for TensorBoard
+  NodeId writer{};
 };
 
 // Thread safety: none; at most one call at a time. `files` outlives this.

@@ -2,15 +2,16 @@
 
 #include <algorithm>
 #include <array>
-
-#include "base/check.h"
+#include <tuple>
 
 namespace shoal {
 
 NodeId spokesman(const View& view) {
-  SHOAL_CHECK(!view.members.empty());
-  const auto lives = [](const Member& m) { return std::pair(m.incarnation, m.node); };
-  return std::ranges::min_element(view.members, {}, lives)->node;
+  const auto lives = [](const Member& m) {
+    return std::tuple(m.role != Role::Worker, m.incarnation, m.node);
+  };
+  const auto it = std::ranges::min_element(view.members, {}, lives);
+  return it == view.members.end() || it->role != Role::Worker ? kNobody : it->node;
 }
 
 RunJournal::RunJournal(Node& node, RunFolder& folder, RunJournalOptions options)
@@ -23,7 +24,7 @@ void RunJournal::view_begun(const View& view) {
   view_ = view.generation;
   ending_ = view.ending;
   // Lives are counted from 1, so that each tells how many of its node were lost before.
-  totals_.lost_nodes = options_.workers - std::min<std::uint64_t>(options_.workers, view.size());
+  totals_.lost_nodes = options_.nodes - std::min<std::uint64_t>(options_.nodes, view.size());
   for (const Member& m : view.members) totals_.lost_nodes += m.incarnation.value() - 1;
   const bool speaks = spokesman(view) == node_.id;
   if (totals_.speaks && !speaks) show(progress_.end());

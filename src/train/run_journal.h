@@ -17,7 +17,7 @@ namespace shoal {
 struct RunJournalOptions {
   std::uint64_t epochs = 0;  // for the progress shown; 0: the run ends by steps
   Step steps;
-  std::uint64_t workers = 1;  // when none is missing
+  std::uint64_t nodes = 1;  // workers and servers, when none is missing
   Screen screen;
   bool quiet = false;                                 // no progress, only warnings
   std::function<void(const std::string&)> print;      // to the user
@@ -38,12 +38,13 @@ struct RunTotals {
   Duration missed{};  // of the run, before this life of the worker
   bool left = false;  // before the last step
   std::uint64_t lost_nodes = 0;
-  bool speaks = true;  // for all workers: shows progress and writes what is written once
-  bool late = false;   // only since the last step, so that another may have done so before it left
+  Staleness staleness;  // of all pushes to servers
+  bool speaks = true;   // for all workers: shows progress and writes what is written once
+  bool late = false;    // only since the last step, so that another may have done so before it left
 };
 
-// Who speaks for the members of a view: whoever was lost least often, so that it knows most of the
-// run; of several the first.
+// Who speaks for the members of a view: the worker that was lost least often, so that it knows most
+// of the run; of several the first. Nobody where no worker is.
 NodeId spokesman(const View& view);
 
 // Thread safety: none; it belongs to the node's thread.
@@ -56,6 +57,7 @@ class RunJournal final : public Journal {
   Task<void> step_done(StepReport report) override;
   Task<void> evaluated(EvaluationReport report) override;
   void saved(Step step) override;
+  void measured(const Staleness& staleness) override { totals_.staleness = staleness; }
   void chosen(const std::string& what) override;
   bool leave() override;
 

@@ -55,7 +55,7 @@ class Tally final : public Learner {
 };
 
 // What the whole world knows, and no node.
-struct Job {
+struct ServedJob {
   ServedOptions served;
   Elements N;
   std::uint64_t samples = 0;
@@ -69,7 +69,7 @@ struct Job {
 
 class Watch final : public Journal {
  public:
-  explicit Watch(Job& job) : job_(job) {}
+  explicit Watch(ServedJob& job) : job_(job) {}
   Task<void> step_done(StepReport) override { co_return; }
   Task<void> evaluated(EvaluationReport report) override {
     job_.evaluated[report.epoch] = report.total.samples;
@@ -79,11 +79,11 @@ class Watch final : public Journal {
   bool leave() override { return false; }
 
  private:
-  Job& job_;
+  ServedJob& job_;
 };
 
 // Of all samples in the same class, how many each shard has, against how many there are.
-std::string judge(const Job& job) {
+std::string judge(const ServedJob& job) {
   if (job.results == 0) return "no worker has a result";
   if (job.reloaded) return {};
   const std::vector<ShardCut> cuts = cut_shards(job.N, job.served.shards);
@@ -111,11 +111,11 @@ std::string judge(const Job& job) {
 }
 
 // A shard that was once begun must not begin again, nor be loaded.
-class WatchedKeeper final : public Keeper {
+class CountingKeeper final : public Keeper {
  public:
-  WatchedKeeper(SnapshotKeeper& keeper, Job& job) : keeper_(keeper), job_(job) {}
+  CountingKeeper(SnapshotKeeper& keeper, ServedJob& job) : keeper_(keeper), job_(job) {}
   Task<void> save(Replica& replica) override {
-    job_.tally.ended = replica.ledger.place().past;
+    job_.tally = replica.ledger.tally();
     co_await keeper_.save(replica);
   }
   Task<bool> load(Replica& replica) override {
@@ -126,15 +126,15 @@ class WatchedKeeper final : public Keeper {
 
  private:
   SnapshotKeeper& keeper_;
-  Job& job_;
+  ServedJob& job_;
 };
 
-Task<void> node_program(Node& node, std::shared_ptr<Job> job) {
+Task<void> node_program(Node& node, std::shared_ptr<ServedJob> job) {
   Tally learner(job->N, cut_shards(job->N, job->served.shards));
   Replica replica(node.endpoint, learner, Ledger(node.env.seed(), job->samples),
                   slots(job->served.rule));
   SnapshotKeeper snapshots(node, "checkpoint", learner.layout());
-  WatchedKeeper keeper(snapshots, *job);
+  CountingKeeper keeper(snapshots, *job);
   Watch watch(*job);
   co_await served_node(node, learner, keeper, replica, job->served, &watch);
   if (node.membership.now().find(node.id)->role != Role::Worker) co_return;
@@ -155,7 +155,7 @@ Consistency draw_consistency(Random& random) {
 
 Scenario served_scenario(Seed seed) {
   Random random(seed, Purpose::Recipe);
-  auto job = std::make_shared<Job>();
+  auto job = std::make_shared<ServedJob>();
   const std::size_t P = random.between(1, 6);
   const std::size_t apart = random.chance(0.6) ? random.between(1, 4) : 0;
   const std::size_t S = apart > 0 ? apart : P;

@@ -10,21 +10,22 @@
 namespace shoal {
 namespace {
 
-struct Job {
+struct SimulatedJob {
   const TrainPlan& plan;
   Learner& learner;
   const RunJournalOptions& journal;
   std::map<NodeId, TrainResult> results;  // of those that got to the end
 };
 
-Task<void> worker(Node& node, Job& job) {
+Task<void> worker(Node& node, SimulatedJob& job) {
   TrainResult result;
   co_await train_worker(node, job.learner, job.plan, job.journal, result);
+  if (node.membership.now().find(node.id)->role != Role::Worker) co_return;
   job.results[node.id] = std::move(result);
 }
 
 // Of whoever spoke for all at the end, with means over all.
-TrainResult result_of(const Job& job) {
+TrainResult result_of(const SimulatedJob& job) {
   const auto speaks = [](const auto& entry) { return entry.second.totals.speaks; };
   const auto speaker = std::ranges::find_if(job.results, speaks);
   TrainResult result = (speaker == job.results.end() ? job.results.begin() : speaker)->second;
@@ -47,8 +48,8 @@ void keep_text(const SimDisk::Visit& keep, const std::string& path, const std::s
 
 SimulationResult simulate(const TrainPlan& plan, Learner& learner, const Simulation& simulation,
                           const SimDisk::Visit& keep) {
-  SHOAL_CHECK_EQ(simulation.cluster.nodes.size(), plan.workers);
-  Job job{plan, learner, simulation.journal, {}};
+  SHOAL_CHECK_EQ(simulation.cluster.nodes.size(), plan.workers + plan.recipe.serving.servers);
+  SimulatedJob job{plan, learner, simulation.journal, {}};
   Recorder recorder(64);
   std::vector<std::unique_ptr<Checker>> checkers;
   if (plan.audit) checkers = all_checkers();

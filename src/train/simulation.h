@@ -12,7 +12,7 @@
 namespace shoal {
 
 struct Simulation {
-  Cluster cluster;              // a node for each worker of the plan
+  Cluster cluster;              // a node for each worker of the plan, then the servers
   FaultPlan faults;             // none: all are in one view from the start to the end
   std::size_t workers_min = 1;  // with fewer the others wait
   RunJournalOptions journal;    // of whoever speaks for all

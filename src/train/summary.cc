@@ -28,6 +28,13 @@ Json object_of(const SummaryLedger& ledger) {
   return object;
 }
 
+// How many pushes were 0, 1, .. updates late; without the zeros at its end.
+Json histogram_of(const Staleness& staleness) {
+  std::vector<std::uint64_t> bins = staleness.bins;
+  while (!bins.empty() && bins.back() == 0) bins.pop_back();
+  return bins;
+}
+
 }  // namespace
 
 std::string to_json(const Summary& s) {
@@ -54,8 +61,9 @@ std::string to_json(const Summary& s) {
   json["compute_s"] = s.compute_s;
   json["wait_s"] = s.wait_s;
   json["bytes_sent_per_worker"] = s.bytes_sent_per_worker;
-  json["staleness_mean"] = s.staleness_mean;
-  json["staleness_max"] = s.staleness_max;
+  json["staleness_mean"] = s.staleness.mean();
+  json["staleness_max"] = s.staleness.most;
+  if (s.staleness.pushes > 0) json["staleness_histogram"] = histogram_of(s.staleness);
   json["memory_before"] = s.memory_before;
   json["memory_peak"] = s.memory_peak;
   json["lost_nodes"] = s.lost_nodes;

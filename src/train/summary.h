@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/types.h"
+#include "ps/consistency.h"
 #include "train/metrics.h"
 
 namespace shoal {
@@ -48,8 +49,7 @@ struct Summary {
   double compute_s = 0;
   double wait_s = 0;
   double bytes_sent_per_worker = 0;
-  double staleness_mean = 0;
-  double staleness_max = 0;
+  Staleness staleness;  // of pushes to servers
   // Bytes, the most that this process had: before the model was made, and at the end; 0: unknown.
   std::uint64_t memory_before = 0;
   std::uint64_t memory_peak = 0;

@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-struct Job {
+struct SyncJob {
   QuadraticOptions problem;
   SyncOptions sync;
   std::uint64_t samples = 0;  // in the dataset
@@ -25,7 +25,7 @@ struct Job {
 };
 
 // The oracle: sequential SGD, with momentum, over the same batches; it knows of no worker.
-std::vector<float> sequential_sgd(Seed seed, const Job& job) {
+std::vector<float> sequential_sgd(Seed seed, const SyncJob& job) {
   const QuadraticLearner learner(job.problem);
   Ledger ledger(seed, job.samples);
   std::vector<float> w(job.problem.dimensions.value(), 0.0F);
@@ -68,7 +68,7 @@ bool takes_all(const Recipe& recipe) {
   return recipe.turnout == Turnout::All || recipe.turnout == Turnout::Redundant;
 }
 
-std::string judge(Seed seed, const Job& job) {
+std::string judge(Seed seed, const SyncJob& job) {
   if (job.results == 0) return "no worker has a result";
   if (!takes_all(job.sync.recipe)) {
     const QuadraticLearner learner(job.problem);
@@ -94,7 +94,7 @@ std::string judge(Seed seed, const Job& job) {
   return {};
 }
 
-Task<void> worker(Node& node, std::shared_ptr<Job> job) {
+Task<void> worker(Node& node, std::shared_ptr<SyncJob> job) {
   QuadraticLearner learner(job->problem);
   Replica replica(node.endpoint, learner, Ledger(node.env.seed(), job->samples),
                   slots(job->sync.rule));
@@ -109,7 +109,7 @@ Task<void> worker(Node& node, std::shared_ptr<Job> job) {
 
 Scenario sync_scenario(Seed seed) {
   Random random(seed, Purpose::Recipe);
-  auto job = std::make_shared<Job>();
+  auto job = std::make_shared<SyncJob>();
   job->problem.seed = seed;
   job->problem.dimensions = Elements(random.between(1, 100));
   job->problem.buckets = static_cast<std::uint32_t>(random.between(1, 4));

@@ -2,6 +2,7 @@
 
 #include "checkpoint/sha256.h"
 #include "strategy/axes.h"
+#include "strategy/served.h"
 #include "strategy/sync.h"
 #include "train/snapshot_keeper.h"
 
@@ -59,6 +60,36 @@ SyncOptions sync_options(const TrainPlan& plan) {
   return o;
 }
 
+ServedOptions served_options(const TrainPlan& plan) {
+  const Serving& serving = plan.recipe.serving;
+  ServedOptions o;
+  o.epochs = plan.epochs;
+  if (plan.epochs == 0) {
+    const std::uint64_t each = plan.batch * pushes_per_update(serving.consistency, plan.workers);
+    const std::uint64_t samples = plan.steps.value() * each;
+    o.epochs = (samples + plan.samples - 1) / plan.samples;
+    o.last_epoch = samples - (o.epochs - 1) * plan.samples;
+  }
+  o.batch = plan.batch;
+  o.workers = plan.workers;
+  o.shards = serving.servers > 0 ? serving.servers : plan.workers;
+  o.copies = serving.copies;
+  o.consistency = serving.consistency;
+  o.weigh_by_staleness = serving.by_staleness;
+  o.rule = plan.rule;
+  o.eta = plan.eta;
+  o.schedule = plan.schedule;
+  o.evaluate = plan.evaluate;
+  return o;
+}
+
+Task<void> carry_out(Node& node, Learner& learner, Keeper& keeper, Replica& replica,
+                     const TrainPlan& plan, Journal& journal) {
+  if (plan.recipe.updater == Updater::Servers)
+    return served_node(node, learner, keeper, replica, served_options(plan), &journal);
+  return sync_worker(node, learner, keeper, replica, sync_options(plan), &journal);
+}
+
 Task<std::string> digest(Env& env, ConstBuf state) {
   std::string hex;
   if (state.data == nullptr) co_return hex;  // a phantom
@@ -79,6 +110,7 @@ Summary summarize(const TrainPlan& plan, const RunTotals& totals, const Ledger& 
   s.data = plan.data;
   s.seed = plan.seed;
   s.workers = plan.workers;
+  s.servers = plan.recipe.serving.servers;
   const LedgerPlace place = ledger.place();
   s.epochs = (place.epoch * plan.samples + place.done()) / plan.samples;
   s.batch = plan.batch;
@@ -94,6 +126,7 @@ Summary summarize(const TrainPlan& plan, const RunTotals& totals, const Ledger& 
   s.compute_s = seconds(totals.compute);
   s.wait_s = seconds(totals.wait);
   s.lost_nodes = totals.lost_nodes;
+  s.staleness = totals.staleness;
   const auto ended = [tally = ledger.tally()](SampleEnd end) {
     return tally.ended[static_cast<std::size_t>(end)];
   };
@@ -109,14 +142,16 @@ Summary summarize(const TrainPlan& plan, const RunTotals& totals, const Ledger& 
 
 Task<void> train_worker(Node& node, Learner& learner, const TrainPlan& plan,
                         const RunJournalOptions& options, TrainResult& result) {
-  RunFolder folder(node.files, plan.folder);
+  RunFolderOptions place = plan.folder;
+  place.writer = node.id;
+  RunFolder folder(node.files, place);
   SnapshotKeeper snapshots(node, "checkpoint", learner.layout(), terms_of(plan));
   WatchedKeeper keeper(snapshots, folder, plan, options, result);
   Replica replica(node.endpoint, learner, Ledger(plan.seed, plan.samples), slots(plan.rule));
   RunJournal journal(node, folder, options);
   std::exception_ptr error;
   try {
-    co_await sync_worker(node, learner, keeper, replica, sync_options(plan), &journal);
+    co_await carry_out(node, learner, keeper, replica, plan, journal);
   } catch (...) {
     error = std::current_exception();
   }

@@ -159,6 +159,11 @@ TEST(Costs, OfElementsAreReadByName) {
     EXPECT_THROW(parse_element_costs(text), ConfigError) << text;
 }
 
+AxisFlag& axis_of(TrainFlags& flags, std::string_view name) {
+  const auto it = std::ranges::find(axes(), name, &Axis::name);
+  return flags.axes.at(static_cast<std::size_t>(it - axes().begin()));
+}
+
 std::string simulate_refusal(const std::function<void(TrainFlags&, SimulateFlags&)>& change) {
   TrainFlags flags;
   SimulateFlags how;
@@ -176,7 +181,7 @@ TEST(SimulateFlags, WhatCannotBeSimulatedIsRefused) {
   EXPECT_EQ(simulate_refusal([](TrainFlags& f, SimulateFlags&) { f.workers = "500"; }), "");
   EXPECT_THAT(simulate_refusal([](TrainFlags& f, SimulateFlags&) {
                 f.workers = "2";
-                f.axes.back().value = "sync";
+                axis_of(f, "batch-norm").value = "sync";
               }),
               AllOf(HasSubstr("--batch-norm sync"), HasSubstr("take --batch-norm group:64")));
   EXPECT_THAT(simulate_refusal([](TrainFlags& f, SimulateFlags&) { f.hosts = "a,b"; }),

@@ -17,7 +17,7 @@ std::uint64_t ended(const Dealer& dealer, SampleEnd end) {
 
 class DealerTest : public testing::Test {
  protected:
-  Dealer dealer{Ledger(Seed(3), 10), 2, 2};
+  Dealer dealer{Ledger(Seed(3), 10), {.epochs = 2, .blocks = 2}};
 };
 
 TEST_F(DealerTest, WhoAsksTheSameAgainGetsTheSame) {
@@ -38,9 +38,10 @@ TEST_F(DealerTest, AShareEndsWhenAllShardsHaveIt) {
 
 TEST_F(DealerTest, NothingIsDealtBeforeTheEpochsEndIsPast) {
   for (std::uint64_t i = 0; i < 3; ++i) dealer.deal(wish(0, i, i));
-  EXPECT_EQ(dealer.ask(wish(1, 0, 0)), Dealer::Now::Nothing);
-  EXPECT_EQ(dealer.ask(wish(0, 3, 3)), Dealer::Now::Over);
+  EXPECT_EQ(dealer.left(), 0U);
+  EXPECT_FALSE(dealer.over());
   EXPECT_EQ(dealer.deal(wish(0, 3, 3)).n, 0U);
+  EXPECT_TRUE(dealer.over());
   EXPECT_EQ(dealer.errand(0), Dealer::Errand::Evaluate);
   Score score;
   score.samples = 7;
@@ -50,7 +51,8 @@ TEST_F(DealerTest, NothingIsDealtBeforeTheEpochsEndIsPast) {
   dealer.saved(0);
   EXPECT_EQ(dealer.errand(0), Dealer::Errand::GoOn);
   EXPECT_EQ(dealer.total().samples, 14U);
-  EXPECT_EQ(dealer.ask(wish(0, 3, 3)), Dealer::Now::Share);
+  EXPECT_TRUE(dealer.fresh());
+  EXPECT_EQ(dealer.left(), 10U);
   for (std::uint64_t i = 3; i < 6; ++i) dealer.deal(wish(0, i, i));
   dealer.deal(wish(0, 6, 6));
   for (std::uint32_t b = 0; b < 2; ++b) dealer.score(1, b, score);
@@ -68,6 +70,14 @@ TEST_F(DealerTest, WhatALostWorkerDidNowhereIsDealtAgain) {
   EXPECT_TRUE(dealer.open().find(NodeId(0)) == dealer.open().end());
 }
 
+TEST_F(DealerTest, WhatSomebodyWhoLeftNeverHeardOfGoesToOthers) {
+  const Share first = dealer.deal(wish(0, 0, 0));
+  const Share unheard = dealer.deal(wish(0, 1, 0));
+  dealer.leave(NodeId(0), kLife, 1);
+  EXPECT_EQ(ended(dealer, SampleEnd::Applied), first.n);
+  EXPECT_EQ(dealer.deal(wish(1, 0, 0)), unheard);
+}
+
 TEST_F(DealerTest, WhatWasRejectedEndsAsDropped) {
   dealer.deal(wish(0, 0, 0));
   dealer.drop(NodeId(0), kLife, 0);
@@ -76,11 +86,57 @@ TEST_F(DealerTest, WhatWasRejectedEndsAsDropped) {
   EXPECT_EQ(ended(dealer, SampleEnd::Applied), 0U);
 }
 
+TEST_F(DealerTest, TheRestIsToldOnceBeforeAnythingIsEvaluated) {
+  Dealer one(Ledger(Seed(3), 4), {.epochs = 1, .blocks = 1, .rest = true});
+  one.deal(wish(0, 0, 0));
+  one.deal(wish(0, 1, 1));
+  EXPECT_EQ(one.errand(0), Dealer::Errand::Rest);
+  one.rest_told(0);
+  EXPECT_EQ(one.errand(0), Dealer::Errand::Evaluate);
+}
+
+TEST_F(DealerTest, TheLastEpochMayBeShort) {
+  Dealer one(Ledger(Seed(3), 10), {.epochs = 1, .last = 6});
+  EXPECT_EQ(one.left(), 6U);
+  one.deal(wish(0, 0, 0));
+  EXPECT_EQ(one.deal(wish(0, 1, 0)).n, 2U);
+  EXPECT_EQ(one.left(), 0U);
+  EXPECT_FALSE(one.over());
+  one.deal(wish(0, 2, 2));
+  EXPECT_TRUE(one.over());
+  EXPECT_EQ(one.errand(0), Dealer::Errand::Save);
+  one.saved(0);
+  EXPECT_EQ(one.errand(0), Dealer::Errand::End);
+  EXPECT_EQ(one.ended(), 6U);
+}
+
+TEST_F(DealerTest, WhatIsOutWhenItIsStoppedEndsAndIsSaved) {
+  dealer.deal(wish(0, 0, 0));
+  dealer.stop();
+  EXPECT_EQ(dealer.left(), 0U);
+  EXPECT_FALSE(dealer.over());
+  EXPECT_EQ(dealer.deal(wish(0, 1, 1)).n, 0U);
+  EXPECT_TRUE(dealer.over());
+  EXPECT_EQ(dealer.errand(0), Dealer::Errand::Save) << "nothing is evaluated";
+  dealer.saved(0);
+  EXPECT_EQ(dealer.errand(0), Dealer::Errand::End);
+  // Another run goes on where it stands.
+  Dealer next(Ledger(Seed(3), 10), {.epochs = 2});
+  next.restore(dealer.place());
+  EXPECT_EQ(next.left(), 6U);
+}
+
+TEST_F(DealerTest, StoppedBetweenEpochsNothingMoreIsBegun) {
+  dealer.stop();
+  EXPECT_TRUE(dealer.over());
+  EXPECT_EQ(dealer.errand(0), Dealer::Errand::End);
+}
+
 TEST_F(DealerTest, ItsWordsAreAllOfIt) {
   dealer.deal(wish(0, 0, 0));
   dealer.deal(wish(1, 4, 4, 3));
   dealer.drop(NodeId(1), kLife, 4);
-  Dealer copy(Ledger(Seed(3), 10), 2, 2);
+  Dealer copy(Ledger(Seed(3), 10), {.epochs = 2, .blocks = 2});
   copy.restore(dealer.words());
   EXPECT_EQ(copy.words(), dealer.words());
   EXPECT_EQ(copy.deal(wish(0, 0, 0)), dealer.deal(wish(0, 0, 0)));

@@ -32,7 +32,7 @@ class ManyWorkers : public testing::Test {
     plan.eta = 0.1;
     plan.world = "sim";
     journal.steps = plan.steps;
-    journal.workers = plan.workers;
+    journal.nodes = plan.workers;
     journal.print = [this](const std::string& text) { printed += text; };
   }
 

@@ -311,7 +311,7 @@ TEST(RunFolder, ASummaryIsOldOrNewWhateverCrashes) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     for (std::uint64_t dies_at = 0; dies_at < 5; ++dies_at) {
       World w{Seed(seed)};
-      run(write_whole(w.files, "summary.json", "old"));
+      run(write_whole(w.files, "summary.json", "old", NodeId(0)));
       std::uint64_t calls = 0;
       HookedFiles files(w.files, [&](std::string_view, const std::string&) {
         if (calls++ < dies_at) return true;
@@ -319,7 +319,7 @@ TEST(RunFolder, ASummaryIsOldOrNewWhateverCrashes) {
       });
       bool done = true;
       try {
-        run(write_whole(files, "summary.json", "new"));
+        run(write_whole(files, "summary.json", "new", NodeId(0)));
       } catch (const std::runtime_error&) {
         done = false;
       }

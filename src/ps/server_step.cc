@@ -1,0 +1,250 @@
+// A third of a server: what it does for a worker's step. The gradient comes in, a share goes out,
+// and the parameters when the gate lets them.
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/stream_copy.h"
+#include "ps/server.h"
+#include "runtime/slices.h"
+
+namespace shoal {
+
+Task<void> Server::answer_train(NodeId from, Ask ask, std::optional<Gradient> gradient,
+                                TaskGroup& tasks) {
+  Held& held = held_[ask.shard];
+  Answer answer;
+  co_await push(held, ask, std::move(gradient), answer, tasks);
+  bool dealt = true;
+  if (ask.wants_share > 0) dealt = co_await share(held, ask, answer, tasks);
+  co_await until_at_all(held);
+
+  Payload payload;
+  if (is_head(held) && dealt && answer.kind == Answer::Kind::Fine && ask.wants_read != 0) {
+    const auto row = [&] { return held.state->table().find(from, ask.life); };
+    const auto waits = [&] {
+      return !may_read(options_.consistency, table_of(held), answer.clock, held.state->version(),
+                       held.state->waiting_pushes());
+    };
+    if (row() != nullptr) row()->waits = true;
+    while (is_head(held) && waits()) co_await held.changed.wait();
+    if (is_head(held)) {
+      record_read(held, from, answer.clock);
+      payload.parameters = held.state->parameters();
+      answer.version = held.state->version();
+      if (ClockRow* const own = row()) {
+        own->waits = false;
+        own->unseen = 0;
+        own->version = answer.version;
+      }
+      held.changed.notify_all();
+    }
+  }
+  if (!is_head(held) || !dealt) {
+    answer.kind = Answer::Kind::NotHere;
+    payload = Payload();
+  }
+  co_await reply(from, ask, answer, std::move(payload));
+}
+
+void Server::record_read(const Held& held, NodeId reader, std::uint64_t clock) {
+  const ClockTable table = table_of(held);
+  if (options_.consistency.kind != Consistency::Kind::Bounded || table.rows.empty()) return;
+  Event event;
+  event.kind = EventKind::ReadServed;
+  event.peer = reader;
+  event.group = kServing;
+  event.a = clock;
+  event.b = min_clock(table);
+  event.c = options_.consistency.bound;
+  // In step a clock may lag behind the version, after a server was lost with its shard.
+  if (moves_in_step(options_.consistency)) event.b = std::max(event.b, held.state->version());
+  node_.env.record(event);
+}
+
+Task<void> Server::push(Held& held, const Ask& ask, std::optional<Gradient> gradient,
+                        Answer& answer, TaskGroup& tasks) {
+  const double change = co_await change_by(ask, gradient);
+  const Turn mine = co_await turn(held);
+  require_present(node_, {ask.worker, ask.life});  // It may have been buried.
+  if (!is_head(held)) co_return;
+  const auto row = [&] { return held.state->table().find(ask.worker, ask.life); };
+  if (row() == nullptr || row()->away) co_await enter(held, ask, tasks);
+  answer.clock = row()->clock;
+  const std::uint64_t after = ask.clock + ask.steps;
+  if (ask.samples == 0 || after <= row()->clock) {
+    if (ask.samples > 0) node_.env.probe("ps: a push came twice");
+    co_return;
+  }
+  const Admission admission = co_await admitted(held, ask, change);
+  if (admission == Admission::Later) co_return;
+  ShardState& state = *held.state;
+  Record record;
+  record.worker = ask.worker;
+  record.life = ask.life;
+  record.clock = after;
+  record.based_on = ask.based_on;
+  record.samples = ask.samples;
+  record.change = change;
+  answer.staleness = state.version() - std::min(state.version(), ask.based_on);
+  if (options_.weigh_by_staleness) record.weight = 1 / (1 + static_cast<double>(answer.staleness));
+  if (admission == Admission::Never) {
+    node_.env.probe("ps: a push was rejected");
+    record.kind = Record::Kind::Reject;
+    co_await commit(held, record, tasks);
+  } else {
+    record.kind = Record::Kind::Push;
+    ClockTable table = table_of(held);
+    if (ClockRow* const own = table.find(ask.worker, ask.life)) own->clock = after;
+    const std::uint64_t pushes = state.waiting_pushes() + 1;
+    // One that comes after its step was made without it waits for nobody.
+    const bool late = moves_in_step(options_.consistency) && after <= state.version();
+    const bool complete = late || completes(options_.consistency, table, pushes, state.version());
+    record.complete = complete ? 1 : 0;
+    record.version = version_after(options_.consistency, table, state.version());
+    // Where nobody waits the worker goes on, and uses its range again.
+    if (!complete && !moves_in_step(options_.consistency)) gradient = co_await copy_of(*gradient);
+    co_await commit(held, record, std::move(gradient), tasks);
+  }
+  answer.clock = after;
+  row()->waits = true;  // until it reads
+}
+
+// Lets others have their turn as long as it has to wait; then it is this one's again.
+Task<Admission> Server::admitted(Held& held, const Ask& ask, double change) {
+  const auto row = [&] { return held.state->table().find(ask.worker, ask.life); };
+  const auto admission = [&] {
+    return admits(options_.consistency, table_of(held), *row(), held.state->version(), ask.based_on,
+                  change);
+  };
+  if (admission() != Admission::Later) co_return admission();
+  node_.env.probe("ps: a push had to wait");
+  row()->waits = true;
+  held.busy = false;
+  held.changed.notify_all();
+  const auto must_wait = [&] {
+    if (held.busy) return true;
+    return is_head(held) && row() != nullptr && admission() == Admission::Later;
+  };
+  while (must_wait()) co_await held.changed.wait();
+  held.busy = true;
+  if (!is_head(held) || row() == nullptr) co_return Admission::Later;
+  row()->waits = false;
+  co_return Admission::Now;
+}
+
+Task<Gradient> Server::copy_of(const Gradient& gradient) {
+  const Elements n(gradient.bytes.size.value() / sizeof(float));
+  auto own = std::make_shared<Arena>(node_.endpoint, n, substance_);
+  std::byte* const to = own->all().bytes().data;
+  co_await in_slices(node_.env, Work::Copy, n.value(), to == nullptr, Order::Forward, 1,
+                     [&](std::size_t from, std::size_t end) {
+                       copy_slice(to + from * sizeof(float),
+                                  gradient.bytes.data + from * sizeof(float),
+                                  (end - from) * sizeof(float), gradient.bytes.size.value());
+                     });
+  Gradient copied{own->bytes(), own};
+  co_return copied;
+}
+
+// Of plain SGD, to which the value bound is confined: eta max |g| / B.
+Task<double> Server::change_by(const Ask& ask, const std::optional<Gradient>& gradient) {
+  double most = 0;
+  if (options_.consistency.kind != Consistency::Kind::Value || ask.samples == 0) co_return most;
+  const auto* const g = reinterpret_cast<const float*>(gradient->bytes.data);
+  const std::size_t n = cuts_[ask.shard].n.value();
+  co_await in_slices(node_.env, Work::Reduce, n, g == nullptr, Order::Forward, 1,
+                     [&](std::size_t from, std::size_t to) {
+                       for (std::size_t i = from; i < to; ++i)
+                         most = std::max(most, std::abs(static_cast<double>(g[i])));
+                     });
+  const double eta = plan_.eta(held_[ask.shard].state ? held_[ask.shard].state->version() : 0);
+  const double change = eta * most / (plan_.mean ? static_cast<double>(ask.samples) : 1);
+  co_return change;
+}
+
+// ---- Samples
+
+// Whether all workers of the view have come in everywhere: each asks for its first share then.
+bool Server::all_are_in() const {
+  const View& view = node_.membership.now();
+  return std::ranges::all_of(view.members, [&](const Member& m) {
+    return m.role != Role::Worker || asking_.contains({m.node, m.incarnation});
+  });
+}
+
+// By another life of the worker, which is to be looked into first.
+bool Server::left_open(const Held& held, NodeId worker, Incarnation life) const {
+  const auto& open = held.state->dealer()->open();
+  const auto it = open.find(worker);
+  return it != open.end() && it->second.life != life;
+}
+
+Task<void> Server::stop_if_asked(Held& held, const Ask& ask, TaskGroup& tasks) {
+  if (ask.stops == 0 || held.state->dealer()->stopped()) co_return;
+  Record record;
+  record.kind = Record::Kind::Stop;
+  co_await commit(held, record, tasks);
+}
+
+// False: this is not the head any more.
+Task<bool> Server::share(Held& held, const Ask& ask, Answer& answer, TaskGroup& tasks) {
+  const Asking asks(*this, {ask.worker, ask.life}, ask.share);
+  held.changed.notify_all();
+  const auto dealer = [&] { return held.state->dealer(); };
+  const bool together = options_.consistency.kind == Consistency::Kind::Bounded ||
+                        moves_in_step(options_.consistency);
+  const auto must_wait = [&] {
+    if (held.busy) return true;
+    if (!is_head(held) || !node_.membership.now().has(ask.worker, ask.life)) return false;
+    if (left_open(held, ask.worker, ask.life)) return true;
+    return together && dealer()->fresh() && ask.stops == 0 && !all_are_in();
+  };
+  while (must_wait()) co_await held.changed.wait();
+  const Turn mine(held);
+  if (!is_head(held)) co_return false;
+  require_present(node_, {ask.worker, ask.life});  // It may have been buried.
+  co_await stop_if_asked(held, ask, tasks);
+  co_await deal(held, ask, tasks);
+  answer.share = dealer()->dealt(ask.worker, ask.life, ask.share).value_or(Share());
+  answer.ended = dealer()->ended();
+  answer.epoch = dealer()->past();
+  if (answer.share.n == 0 && dealer()->over()) {
+    answer.kind = Answer::Kind::Over;
+    answer.epoch = dealer()->epoch();
+  }
+  co_return true;
+}
+
+// In step a round is dealt at once to all who will ask for it, the same to each whoever is first.
+// REQUIRES: it is this one's turn.
+Task<void> Server::deal(Held& held, const Ask& ask, TaskGroup& tasks) {
+  const Dealer& dealer = *held.state->dealer();
+  std::vector<Holder> all{{ask.worker, ask.life}};
+  if (moves_in_step(options_.consistency) && !dealer.dealt(ask.worker, ask.life, ask.share)) {
+    all.clear();
+    for (const ClockRow& row : table_of(held).rows) {
+      const Holder one{row.worker, row.life};
+      const auto asks = asking_.find(one);
+      const bool now = asks != asking_.end() && asks->second == ask.share &&
+                       !left_open(held, one.node, one.life);
+      const bool soon = asks == asking_.end() && dealer.next(one.node, one.life) == ask.share;
+      if (now || soon) all.push_back(one);
+    }
+  }
+  const std::uint64_t round = std::min(dealer.left(), ask.wants_share * all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const bool own = all[i].node == ask.worker;
+    Record record;
+    record.kind = Record::Kind::Deal;
+    record.worker = all[i].node;
+    record.life = all[i].life;
+    record.share = ask.share;
+    record.settled = own ? ask.settled : 0;
+    record.n =
+        all.size() == 1 ? ask.wants_share : round / all.size() + (i < round % all.size() ? 1 : 0);
+    if (own || record.n > 0) co_await commit(held, record, tasks);
+  }
+}
+
+}  // namespace shoal
