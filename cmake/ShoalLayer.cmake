@@ -89,14 +89,14 @@ function(shoal_precompile_layer_headers name)
   target_precompile_headers(${name} REUSE_FROM shoal_layer_headers)
 endfunction()
 
-# shoal_test(NAME SOURCES file... [DEPENDS layer...] [LIBRARIES target...] [LABELS label...] [TORCH])
+# shoal_test(NAME SOURCES file... [DEPENDS layer...] [LIBRARIES target...] [LABELS label...] [TORCH] [EACH])
 # Makes the GoogleTest program NAME and registers each of its tests; with TORCH it includes libtorch, which the folder
-# has asked for. The label says where a test runs:
+# has asked for; EACH is that of shoal_layer. The label says where a test runs:
 #   fast (the default)  milliseconds, no processes or clock; also runs under the sanitizers
 #   live                real processes, files or time
 #   slow                whole training runs and large swarms
 function(shoal_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH" "" "SOURCES;DEPENDS;LIBRARIES;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH;EACH" "" "SOURCES;DEPENDS;LIBRARIES;LABELS")
   shoal_reject_leftovers("shoal_test(${name})" "${arg_UNPARSED_ARGUMENTS}")
   if(NOT arg_LABELS)
     set(arg_LABELS fast)
@@ -108,6 +108,9 @@ function(shoal_test name)
   # To optimize GoogleTest's macros takes as long as all the rest, for nothing: the code under test is in the
   # layers. It also runs coroutines without optimization, where g++ once failed.
   target_compile_options(${name} PRIVATE -O0)
+  if(NOT arg_EACH)
+    shoal_compile_in_batches(${name})
+  endif()
   if(arg_TORCH)
     shoal_precompile_torch_test_headers(${name})
   else()

@@ -287,7 +287,7 @@ void check_flags(const TrainFlags& f) {
   const Rule rule = rule_of(f);
   eta_of(f, rule);
   if (recipe.updater == Updater::Servers) {
-    require_servable(rule, recipe.serving.consistency);
+    rule_at_servers(rule, recipe.serving, 1);
     if (f.save_every != 0)
       throw ConfigError(
           "--save-every with --update servers: they save at the end of each epoch, when no worker "
@@ -362,7 +362,7 @@ TrainPlan plan_of(const TrainFlags& f, const Dataset& dataset, std::uint64_t wor
   // Of the samples that an update is made of.
   const bool serves = plan.recipe.updater == Updater::Servers;
   const std::uint64_t each =
-      serves ? plan.batch * pushes_per_update(plan.recipe.serving.consistency, workers) : global;
+      serves ? samples_per_update(plan.recipe.serving, plan.batch, workers) : global;
   const Epochs epochs{epoch_of(plan.recipe, plan.samples), each, plan.growth};
   plan.steps = f.steps == 0 ? epochs.steps_of(f.epochs) : Step(f.steps);
   plan.rule = rule_of(f);

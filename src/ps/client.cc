@@ -33,6 +33,10 @@ Task<Answer> Client::leave(std::uint32_t shard, std::uint64_t settled) {
   return as_worker(Ask::Kind::Leave, ask, {}, {});
 }
 
+Task<Answer> Client::follow(Ask ask, Room room) {
+  return as_worker(Ask::Kind::Follow, ask, {}, room);
+}
+
 Task<Answer> Client::errand(Ask ask, Range rest, Room room) {
   return as_worker(Ask::Kind::Errand, ask, rest, room);
 }

@@ -37,6 +37,9 @@ class Client {
   // Comes in at a shard; or leaves it.
   Task<Answer> enter(Ask ask, Room room);
   Task<Answer> leave(std::uint32_t shard, std::uint64_t settled);
+  // Waits until all workers' steps up to a clock above ask.clock are in the parameters, and reads
+  // them; or until this worker leaves: then there are none.
+  Task<Answer> follow(Ask ask, Room room);
   // At an epoch's end: what was done, and what is to be done. Waits until there is something.
   Task<Answer> errand(Ask ask, Range rest, Room room);
   // Parameters and slots, as they are.

@@ -185,6 +185,7 @@ void Dealer::saved(std::uint64_t epoch) {
   for (std::optional<Score>& s : scores_)
     total_ += std::exchange(s, std::nullopt).value_or(Score());
   rest_told_ = false;
+  whole_ = true;
   past_ = epoch + 1;
 }
 
@@ -203,8 +204,8 @@ LedgerPlace Dealer::place() const {
 // ---- As words
 
 std::vector<std::uint64_t> Dealer::words() const {
-  std::vector<std::uint64_t> w{course_.epochs, course_.last, stopped_ ? 1U : 0U, past_,
-                               rest_told_ ? 1U : 0U};
+  std::vector<std::uint64_t> w{course_.epochs,   course_.last, stopped_ ? 1U : 0U,
+                               whole_ ? 1U : 0U, past_,        rest_told_ ? 1U : 0U};
   put(w, total_);
   for (const std::optional<Score>& s : scores_) {
     w.push_back(s ? 1 : 0);
@@ -226,7 +227,7 @@ std::vector<std::uint64_t> Dealer::words() const {
 void Dealer::restore(const LedgerPlace& place) {
   ledger_.restore(place);
   past_ = place.epoch + (ledger_.epoch_ended() ? 1 : 0);
-  rest_told_ = false;
+  rest_told_ = whole_ = false;
   for (std::optional<Score>& s : scores_) s.reset();
   open_.clear();
   dropped_.clear();
@@ -237,6 +238,7 @@ void Dealer::restore(std::span<const std::uint64_t> words) {
   course_.epochs = next();
   course_.last = next();
   const bool stopped = next() != 0;
+  const bool whole = next() != 0;
   const std::uint64_t past = next();
   const bool rest_told = next() != 0;
   const Score total = next_score(words);
@@ -249,6 +251,7 @@ void Dealer::restore(std::span<const std::uint64_t> words) {
   const LedgerPlace place = place_from(words);
   restore(place);
   stopped_ = stopped;
+  whole_ = whole;
   past_ = past;
   rest_told_ = rest_told;
   total_ = total;

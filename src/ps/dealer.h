@@ -53,7 +53,10 @@ class Dealer {
   std::optional<std::uint64_t> next(NodeId worker, Incarnation life) const;
   // Samples that can be dealt now.
   std::uint64_t left() const;
-  bool fresh() const;  // nothing of the epoch was dealt
+  // Nothing of the epoch was dealt, and no worker is in the middle of a step: the one before ended
+  // here, or the job begins. Else some may be, of an epoch that was lost.
+  bool at_start() const { return whole_ && fresh(); }
+  void begin_job() { whole_ = true; }
   // Nothing more is dealt before the epoch's end is past.
   bool over() const;
   // The worker is lost. Its open shares from `reached` on came nowhere, and are dealt again; those
@@ -103,10 +106,12 @@ class Dealer {
 
  private:
   void settle(NodeId worker, Open& open, std::uint64_t below, SampleEnd end);
+  bool fresh() const;  // nothing of the epoch was dealt
   bool ends_now(std::uint64_t epoch) const { return over() && epoch == ledger_.epoch(); }
 
   Ledger ledger_;
   Course course_;
+  bool whole_ = false;  // all that was dealt of the epoch is known here
   bool stopped_ = false;
   std::uint64_t past_ = 0;
   bool rest_told_ = false;                    // at the present epoch's end

@@ -41,6 +41,7 @@ struct Ask {
     Enter,     // it is new or was away. At the first shard it waits for samples, and gets a clock
     Leave,     // there are no samples for it, and nobody shall wait for it
     Train,     // push, if samples > 0; read, if wanted; a share, if wanted
+    Follow,    // parameters, when the slowest worker has advanced
     Errand,    // at an epoch's end: what is to be done, and what was
     Inquest,   // of a lost worker: how many of its pushes came here?
     Snapshot,  // parameters and slots, as they are
@@ -81,6 +82,7 @@ struct Answer {
   std::uint32_t has_news = 0;
   std::uint64_t clock = 0;      // of the worker here
   std::uint64_t version = 0;    // of the parameters
+  std::uint64_t least = 0;      // all workers' steps up to this clock are in them
   std::uint64_t staleness = 0;  // of the push
   Share share{};
   // Of an errand: what is to be done now.

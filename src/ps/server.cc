@@ -90,6 +90,7 @@ Task<void> Server::answer(NodeId from, Ask ask, std::optional<Gradient> gradient
     case Ask::Kind::Enter: co_return co_await answer_enter(from, ask, tasks);
     case Ask::Kind::Leave: co_return co_await answer_leave(from, ask, tasks);
     case Ask::Kind::Train: co_return co_await answer_train(from, ask, std::move(gradient), tasks);
+    case Ask::Kind::Follow: co_return co_await answer_follow(from, ask);
     case Ask::Kind::Errand: co_return co_await answer_errand(from, ask, std::move(gradient), tasks);
     case Ask::Kind::Inquest: co_return co_await answer_inquest(from, ask);
     case Ask::Kind::Snapshot: co_return co_await answer_snapshot(from, ask);
@@ -130,7 +131,8 @@ Task<bool> Server::enter_for_samples(Held& held, const Ask& ask, Answer& answer,
   const auto dealer = [&] { return held.state->dealer(); };
   const auto there_is_something = [&] {
     const Dealer& d = *dealer();
-    return d.left() > 0 || d.over() || d.past() > ask.epoch || ask.stops != 0;
+    const bool others_turn = warming_up(held) && !goes_first(ask.worker);
+    return (d.left() > 0 && !others_turn) || d.over() || d.past() > ask.epoch || ask.stops != 0;
   };
   const auto must_wait = [&] {
     if (held.busy) return true;

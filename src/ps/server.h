@@ -31,6 +31,7 @@
 #include "ps/consistency.h"
 #include "ps/directory.h"
 #include "ps/epoch_news.h"
+#include "ps/serving.h"
 #include "ps/shard_state.h"
 #include "ps/slots.h"
 #include "runtime/channel.h"
@@ -41,9 +42,8 @@
 namespace shoal {
 
 struct ServerOptions {
-  Consistency consistency;
-  Elements rest{};                  // of the model's state, beside the parameters
-  bool weigh_by_staleness = false;  // an update that is d - 1 updates late counts 1/d
+  Serving serving;
+  Elements rest{};  // of the model's state, beside the parameters
 };
 
 // What a server needs of those above it.
@@ -75,6 +75,10 @@ class Server {
     std::uint64_t at_all = 0;  // records that this holder and all after it have
     bool busy = false;         // somebody changes it
     Signal changed;
+    // Of its head, for as long as it is one: what each worker has read last, and the mean square of
+    // its gradients. Who becomes head begins anew.
+    std::map<NodeId, std::shared_ptr<Arena>> read{};
+    std::vector<float> mean_square{};
     Record incoming;         // from the holder before
     std::uint64_t news = 0;  // from the next one: so many records are at all after
   };
@@ -112,11 +116,13 @@ class Server {
   Task<void> answer_enter(NodeId from, Ask ask, TaskGroup& tasks);
   Task<void> answer_leave(NodeId from, Ask ask, TaskGroup& tasks);
   Task<void> answer_train(NodeId from, Ask ask, std::optional<Gradient> gradient, TaskGroup& tasks);
+  Task<void> answer_follow(NodeId from, Ask ask);
   Task<void> answer_errand(NodeId from, Ask ask, std::optional<Gradient> rest, TaskGroup& tasks);
   Task<void> answer_inquest(NodeId from, Ask ask);
   Task<void> answer_snapshot(NodeId from, Ask ask);
   Task<Admission> admitted(Held& held, const Ask& ask, double change);
   Task<Gradient> copy_of(const Gradient& gradient);
+  Task<Gradient> compensated(Held& held, const Ask& ask, Gradient gradient);
   Task<double> change_by(const Ask& ask, const std::optional<Gradient>& gradient);
   Task<void> enter(Held& held, const Ask& ask, TaskGroup& tasks);
   Task<bool> enter_for_samples(Held& held, const Ask& ask, Answer& answer, TaskGroup& tasks);
@@ -126,6 +132,10 @@ class Server {
   Task<void> deal(Held& held, const Ask& ask, TaskGroup& tasks);
   Task<void> stop_if_asked(Held& held, const Ask& ask, TaskGroup& tasks);
   bool all_are_in() const;
+  std::uint64_t workers() const;  // of the view
+  bool warming_up(const Held& held) const;
+  bool goes_first(NodeId worker) const;
+  std::uint64_t least_of(const Held& held, std::uint64_t otherwise) const;
   bool left_open(const Held& held, NodeId worker, Incarnation life) const;
   Task<void> until_at_all(Held& held);
   // Of somebody who is in, for as long as it lives.

@@ -215,6 +215,12 @@ Task<void> Server::adopt(Held& held, const Directory& directory, TaskGroup& task
   // In one that was left out the next holder may have stood elsewhere, and be without some records.
   if (directory.generation != held.directory.next()) held.next = Holder{};
   held.directory = directory.generation;
+  if (held.chain.n == 0 || held.chain.holders[0] != self()) {
+    held.read.clear();
+    held.mean_square.clear();
+  }
+  std::erase_if(held.read,
+                [&](const auto& r) { return node_.membership.now().find(r.first) == nullptr; });
   held.chain = place.chain;
   if (!held.chain.has(self())) {
     held.ours = held.ready = false;
@@ -226,6 +232,8 @@ Task<void> Server::adopt(Held& held, const Directory& directory, TaskGroup& task
     held.ours = true;
     make_state(held);
     co_await origin_.load(*held.state);
+    Dealer* const dealer = held.state->dealer();
+    if (dealer != nullptr && directory.generation == Generation(1)) dealer->begin_job();
     held.ready = true;
     held.next = Holder{};
   }
@@ -270,12 +278,13 @@ Task<void> Server::watch_views() {
 // Without those who are gone the pushes that wait may be an update. REQUIRES: as commit().
 Task<void> Server::complete_if_due(Held& held, TaskGroup& tasks) {
   const ShardState& state = *held.state;
-  if (!completes(options_.consistency, table_of(held), state.waiting_pushes(), state.version()))
+  if (!completes(options_.serving.consistency, table_of(held), state.waiting_pushes(),
+                 state.version()))
     co_return;
   node_.env.probe("ps: an update without somebody who is gone");
   Record record;
   record.kind = Record::Kind::Complete;
-  record.version = version_after(options_.consistency, table_of(held), state.version());
+  record.version = version_after(options_.serving.consistency, table_of(held), state.version());
   co_await commit(held, record, tasks);
 }
 

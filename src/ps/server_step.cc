@@ -23,8 +23,8 @@ Task<void> Server::answer_train(NodeId from, Ask ask, std::optional<Gradient> gr
   if (is_head(held) && dealt && answer.kind == Answer::Kind::Fine && ask.wants_read != 0) {
     const auto row = [&] { return held.state->table().find(from, ask.life); };
     const auto waits = [&] {
-      return !may_read(options_.consistency, table_of(held), answer.clock, held.state->version(),
-                       held.state->waiting_pushes());
+      return !may_read(options_.serving.consistency, table_of(held), answer.clock,
+                       held.state->version(), held.state->waiting_pushes());
     };
     if (row() != nullptr) row()->waits = true;
     while (is_head(held) && waits()) co_await held.changed.wait();
@@ -32,6 +32,8 @@ Task<void> Server::answer_train(NodeId from, Ask ask, std::optional<Gradient> gr
       record_read(held, from, answer.clock);
       payload.parameters = held.state->parameters();
       answer.version = held.state->version();
+      answer.least = least_of(held, answer.clock);
+      if (options_.serving.compensation.lambda > 0) held.read[from] = payload.parameters;
       if (ClockRow* const own = row()) {
         own->waits = false;
         own->unseen = 0;
@@ -47,18 +49,44 @@ Task<void> Server::answer_train(NodeId from, Ask ask, std::optional<Gradient> gr
   co_await reply(from, ask, answer, std::move(payload));
 }
 
+// All workers' steps up to it have come here.
+std::uint64_t Server::least_of(const Held& held, std::uint64_t otherwise) const {
+  const ClockTable table = table_of(held);
+  return table.rows.empty() ? otherwise : min_clock(table);
+}
+
+// Dai et al. 2015 (ESSP): what is new goes to those who want it when the slowest has advanced.
+Task<void> Server::answer_follow(NodeId from, Ask ask) {
+  Held& held = held_[ask.shard];
+  const auto row = [&] { return held.state->table().find(from, ask.life); };
+  const auto here = [&] { return is_head(held) && row() != nullptr && !row()->away; };
+  while (here() && least_of(held, ask.clock) <= ask.clock) co_await held.changed.wait();
+  Answer answer;
+  Payload payload;
+  if (!is_head(held)) {
+    answer.kind = Answer::Kind::NotHere;
+  } else if (here()) {
+    answer.clock = row()->clock;
+    answer.least = least_of(held, ask.clock);
+    answer.version = held.state->version();
+    payload.parameters = held.state->parameters();
+  }
+  co_await reply(from, ask, answer, std::move(payload));
+}
+
 void Server::record_read(const Held& held, NodeId reader, std::uint64_t clock) {
   const ClockTable table = table_of(held);
-  if (options_.consistency.kind != Consistency::Kind::Bounded || table.rows.empty()) return;
+  if (options_.serving.consistency.kind != Consistency::Kind::Bounded || table.rows.empty()) return;
   Event event;
   event.kind = EventKind::ReadServed;
   event.peer = reader;
   event.group = kServing;
   event.a = clock;
   event.b = min_clock(table);
-  event.c = options_.consistency.bound;
+  event.c = options_.serving.consistency.bound;
   // In step a clock may lag behind the version, after a server was lost with its shard.
-  if (moves_in_step(options_.consistency)) event.b = std::max(event.b, held.state->version());
+  if (moves_in_step(options_.serving.consistency))
+    event.b = std::max(event.b, held.state->version());
   node_.env.record(event);
 }
 
@@ -87,7 +115,9 @@ Task<void> Server::push(Held& held, const Ask& ask, std::optional<Gradient> grad
   record.samples = ask.samples;
   record.change = change;
   answer.staleness = state.version() - std::min(state.version(), ask.based_on);
-  if (options_.weigh_by_staleness) record.weight = 1 / (1 + static_cast<double>(answer.staleness));
+  if (options_.serving.weigh == Weigh::Staleness)
+    record.weight = 1 / (1 + static_cast<double>(answer.staleness));
+  if (options_.serving.weigh == Weigh::Workers) record.weight = 1 / static_cast<double>(workers());
   if (admission == Admission::Never) {
     node_.env.probe("ps: a push was rejected");
     record.kind = Record::Kind::Reject;
@@ -98,12 +128,17 @@ Task<void> Server::push(Held& held, const Ask& ask, std::optional<Gradient> grad
     if (ClockRow* const own = table.find(ask.worker, ask.life)) own->clock = after;
     const std::uint64_t pushes = state.waiting_pushes() + 1;
     // One that comes after its step was made without it waits for nobody.
-    const bool late = moves_in_step(options_.consistency) && after <= state.version();
-    const bool complete = late || completes(options_.consistency, table, pushes, state.version());
+    const bool late = moves_in_step(options_.serving.consistency) && after <= state.version();
+    const bool complete =
+        late || completes(options_.serving.consistency, table, pushes, state.version());
     record.complete = complete ? 1 : 0;
-    record.version = version_after(options_.consistency, table, state.version());
+    record.version = version_after(options_.serving.consistency, table, state.version());
     // Where nobody waits the worker goes on, and uses its range again.
-    if (!complete && !moves_in_step(options_.consistency)) gradient = co_await copy_of(*gradient);
+    if (options_.serving.compensation.lambda > 0) {
+      gradient = co_await compensated(held, ask, *gradient);
+    } else if (!complete && !moves_in_step(options_.serving.consistency)) {
+      gradient = co_await copy_of(*gradient);
+    }
     co_await commit(held, record, std::move(gradient), tasks);
   }
   answer.clock = after;
@@ -114,8 +149,8 @@ Task<void> Server::push(Held& held, const Ask& ask, std::optional<Gradient> grad
 Task<Admission> Server::admitted(Held& held, const Ask& ask, double change) {
   const auto row = [&] { return held.state->table().find(ask.worker, ask.life); };
   const auto admission = [&] {
-    return admits(options_.consistency, table_of(held), *row(), held.state->version(), ask.based_on,
-                  change);
+    return admits(options_.serving.consistency, table_of(held), *row(), held.state->version(),
+                  ask.based_on, change);
   };
   if (admission() != Admission::Later) co_return admission();
   node_.env.probe("ps: a push had to wait");
@@ -147,10 +182,43 @@ Task<Gradient> Server::copy_of(const Gradient& gradient) {
   co_return copied;
 }
 
+// g + lambda g g (w now - w then), of the mean gradient; g where w then is not known any more.
+Task<Gradient> Server::compensated(Held& held, const Ask& ask, Gradient gradient) {
+  constexpr float kKeep = 0.95F, kEpsilon = 1e-7F;  // of the mean square, as in the paper
+  const Compensation& by = options_.serving.compensation;
+  const auto then = held.read.find(ask.worker);
+  const Elements n(gradient.bytes.size.value() / sizeof(float));
+  auto own = std::make_shared<Arena>(node_.endpoint, n, substance_);
+  const std::span<float> to = own->all().data();
+  if (by.adaptive) held.mean_square.resize(to.size(), 0);
+  const auto* const g = reinterpret_cast<const float*>(gradient.bytes.data);
+  const std::span<const float> now = held.state->parameters()->all().data();
+  const std::span<const float> before =
+      then == held.read.end() ? now : std::span<const float>(then->second->all().data());
+  const auto lambda = static_cast<float>(by.lambda);
+  const float scale = plan_.mean ? 1 / static_cast<float>(ask.samples) : 1;
+  co_await in_slices(node_.env, Work::Reduce, n.value(), g == nullptr, Order::Forward, 1,
+                     [&](std::size_t from, std::size_t end) {
+                       for (std::size_t i = from; i < end; ++i) {
+                         const float mean = g[i] * scale;
+                         float factor = lambda;
+                         if (by.adaptive) {
+                           float& ms = held.mean_square[i];
+                           ms = kKeep * ms + (1 - kKeep) * mean * mean;
+                           factor = lambda / std::sqrt(ms + kEpsilon);
+                         }
+                         to[i] = g[i] + factor * g[i] * mean * (now[i] - before[i]);
+                       }
+                     });
+  Gradient made{own->bytes(), own};
+  co_return made;
+}
+
 // Of plain SGD, to which the value bound is confined: eta max |g| / B.
 Task<double> Server::change_by(const Ask& ask, const std::optional<Gradient>& gradient) {
   double most = 0;
-  if (options_.consistency.kind != Consistency::Kind::Value || ask.samples == 0) co_return most;
+  if (options_.serving.consistency.kind != Consistency::Kind::Value || ask.samples == 0)
+    co_return most;
   const auto* const g = reinterpret_cast<const float*>(gradient->bytes.data);
   const std::size_t n = cuts_[ask.shard].n.value();
   co_await in_slices(node_.env, Work::Reduce, n, g == nullptr, Order::Forward, 1,
@@ -180,6 +248,21 @@ bool Server::left_open(const Held& held, NodeId worker, Incarnation life) const 
   return it != open.end() && it->second.life != life;
 }
 
+std::uint64_t Server::workers() const {
+  const View& view = node_.membership.now();
+  return static_cast<std::uint64_t>(std::ranges::count(view.members, Role::Worker, &Member::role));
+}
+
+// One worker alone makes the first updates.
+bool Server::warming_up(const Held& held) const {
+  return held.state != nullptr && held.state->version() < options_.serving.warm_start;
+}
+bool Server::goes_first(NodeId worker) const {
+  const View& view = node_.membership.now();
+  return std::ranges::none_of(
+      view.members, [&](const Member& m) { return m.role == Role::Worker && m.node < worker; });
+}
+
 Task<void> Server::stop_if_asked(Held& held, const Ask& ask, TaskGroup& tasks) {
   if (ask.stops == 0 || held.state->dealer()->stopped()) co_return;
   Record record;
@@ -192,13 +275,13 @@ Task<bool> Server::share(Held& held, const Ask& ask, Answer& answer, TaskGroup& 
   const Asking asks(*this, {ask.worker, ask.life}, ask.share);
   held.changed.notify_all();
   const auto dealer = [&] { return held.state->dealer(); };
-  const bool together = options_.consistency.kind == Consistency::Kind::Bounded ||
-                        moves_in_step(options_.consistency);
+  const bool together = options_.serving.consistency.kind == Consistency::Kind::Bounded ||
+                        moves_in_step(options_.serving.consistency);
   const auto must_wait = [&] {
     if (held.busy) return true;
     if (!is_head(held) || !node_.membership.now().has(ask.worker, ask.life)) return false;
     if (left_open(held, ask.worker, ask.life)) return true;
-    return together && dealer()->fresh() && ask.stops == 0 && !all_are_in();
+    return together && dealer()->at_start() && ask.stops == 0 && !warming_up(held) && !all_are_in();
   };
   while (must_wait()) co_await held.changed.wait();
   const Turn mine(held);
@@ -221,7 +304,8 @@ Task<bool> Server::share(Held& held, const Ask& ask, Answer& answer, TaskGroup& 
 Task<void> Server::deal(Held& held, const Ask& ask, TaskGroup& tasks) {
   const Dealer& dealer = *held.state->dealer();
   std::vector<Holder> all{{ask.worker, ask.life}};
-  if (moves_in_step(options_.consistency) && !dealer.dealt(ask.worker, ask.life, ask.share)) {
+  if (moves_in_step(options_.serving.consistency) &&
+      !dealer.dealt(ask.worker, ask.life, ask.share)) {
     all.clear();
     for (const ClockRow& row : table_of(held).rows) {
       const Holder one{row.worker, row.life};

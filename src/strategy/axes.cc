@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 5> kUpdaters = {"everyone", "owners", "ro
 constexpr std::array<std::string_view, 4> kTurnouts = {"all", "first", "fastest", "redundant"};
 constexpr std::array<std::string_view, 2> kBalances = {"even", "auto"};
 constexpr std::array<std::string_view, 2> kKeeps = {"global", "worker"};
-constexpr std::array<std::string_view, 2> kWeights = {"even", "staleness"};
+constexpr std::array<std::string_view, 3> kWeights = {"even", "staleness", "workers"};
 constexpr std::array<std::string_view, 2> kSwitch = {"yes", "no"};
 
 std::vector<std::string> words(std::span<const std::string_view> names) {
@@ -135,10 +135,36 @@ std::array<Axis, kAxes> make_axes() {
        {},
        [](const Recipe& r) { return fmt::format("{}", r.serving.copies); },
        [](Recipe& r, std::string_view v) { r.serving.copies = count("--copies", v); }},
-      {"weigh", "pushes to servers: all alike, or one that is d - 1 updates late by 1/d",
-       words(kWeights), [](const Recipe& r) { return name(kWeights, r.serving.by_staleness); },
+      {"push-every",
+       "steps after which a worker pushes the sum of its gradients to the servers",
+       {},
+       [](const Recipe& r) { return fmt::format("{}", r.serving.push_every); },
+       [](Recipe& r, std::string_view v) { r.serving.push_every = count("--push-every", v); }},
+      {"fetch",
+       "when a worker reads from the servers: every so many steps; stale: when the bound asks for "
+       "it; eager: also when the slowest has advanced",
+       {"1", "4", "stale", "eager"},
+       [](const Recipe& r) { return to_string(r.serving.fetch); },
+       [](Recipe& r, std::string_view v) { r.serving.fetch = parse_fetch(v); }},
+      {"warm-start",
+       "updates at the beginning that one worker makes alone",
+       {},
+       [](const Recipe& r) { return fmt::format("{}", r.serving.warm_start); },
+       [](Recipe& r, std::string_view v) { r.serving.warm_start = count("--warm-start", v); }},
+      {"compensate",
+       "late pushes by what the gradient would be now: lambda, adaptive:lambda; 0: not",
+       {"0", "0.04", "adaptive:2"},
+       [](const Recipe& r) { return to_string(r.serving.compensation); },
+       [](Recipe& r, std::string_view v) { r.serving.compensation = parse_compensation(v); }},
+      {"lower-momentum", "by 1 - 1/P, which P workers bring by being late", words(kSwitch),
+       [](const Recipe& r) { return std::string(r.serving.lower_momentum ? "yes" : "no"); },
        [](Recipe& r, std::string_view v) {
-         r.serving.by_staleness = choice<int>("--weigh", kWeights, v) == 1;
+         r.serving.lower_momentum = choice<int>("--lower-momentum", kSwitch, v) == 0;
+       }},
+      {"weigh", "pushes to servers: all alike; one that is d - 1 updates late by 1/d; all by 1/P",
+       words(kWeights), [](const Recipe& r) { return name(kWeights, r.serving.weigh); },
+       [](Recipe& r, std::string_view v) {
+         r.serving.weigh = choice<Weigh>("--weigh", kWeights, v);
        }},
   }};
 }

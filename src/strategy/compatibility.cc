@@ -31,7 +31,8 @@ std::uint64_t servers_of(const Recipe& r, std::uint64_t workers) {
 // Later rows may assume that earlier ones hold. No mending breaks a row above but those that the
 // next round mends towards fewer choices, so that rounds come to an end (the test tries them all).
 constexpr Exclusion kExclusions[] = {
-    {"`--consistency`, `--servers`, `--copies` or `--weigh` without `--update servers`",
+    {"`--consistency`, `--servers`, `--copies`, `--push-every`, `--fetch`, `--warm-start`, "
+     "`--compensate`, `--lower-momentum` or `--weigh` without `--update servers`",
      "nobody else holds the parameters for others, and is late or early", "`--update servers`",
      [](const Recipe& r, std::uint64_t) { return !serves(r) && r.serving != Serving(); },
      [](Recipe& r, std::uint64_t) { r.updater = Updater::Servers; }},
@@ -47,12 +48,42 @@ constexpr Exclusion kExclusions[] = {
      [](Recipe& r, std::uint64_t workers) {
        r.serving.copies = static_cast<std::uint32_t>(std::min(servers_of(r, workers), kCopies));
      }},
-    {"`--weigh staleness` with `--consistency synchronous` or `bounded:0`",
-     "no push is ever late there", "`--weigh even`",
+    {"`--push-every 0`", "a worker would never push", "`--push-every 1`",
+     [](const Recipe& r, std::uint64_t) { return r.serving.push_every == 0; },
+     [](Recipe& r, std::uint64_t) { r.serving.push_every = 1; }},
+    {"`--weigh`, `--compensate`, `--lower-momentum`, `--push-every` or `--fetch` above 1 "
+     "with `--consistency synchronous` or `bounded:0`",
+     "all workers push every step there, and none is ever late", "`--consistency async`",
      [](const Recipe& r, std::uint64_t) {
-       return r.serving.by_staleness && moves_in_step(r.serving.consistency);
+       const Serving& s = r.serving;
+       return moves_in_step(s.consistency) &&
+              (s.weigh != Weigh::Even || s.compensation.lambda > 0 || s.lower_momentum ||
+               s.push_every > 1 || s.fetch.steps > 1);
      },
-     [](Recipe& r, std::uint64_t) { r.serving.by_staleness = false; }},
+     [](Recipe& r, std::uint64_t) { r.serving.consistency = {Consistency::Kind::Async}; }},
+    {"`--fetch` or `--push-every` above 1 with `--consistency value:D`",
+     "others wait until a worker has seen what they changed", "`--consistency async`",
+     [](const Recipe& r, std::uint64_t) {
+       return r.serving.consistency.kind == Consistency::Kind::Value &&
+              (r.serving.push_every > 1 || r.serving.fetch.steps > 1);
+     },
+     [](Recipe& r, std::uint64_t) { r.serving.consistency = {Consistency::Kind::Async}; }},
+    {"`--fetch stale` or `eager` without `--consistency bounded:S`, S above 0",
+     "the bound says what is too old", "`--consistency bounded:3`",
+     [](const Recipe& r, std::uint64_t) {
+       const Consistency& c = r.serving.consistency;
+       return r.serving.fetch.kind != Fetch::Kind::Every &&
+              (c.kind != Consistency::Kind::Bounded || c.bound == 0);
+     },
+     [](Recipe& r, std::uint64_t) {
+       r.serving.consistency = {Consistency::Kind::Bounded, 3};
+     }},
+    {"`--fetch stale` or `eager` with `--push-every` above 1",
+     "what the servers send would be without the steps that were not pushed", "`--push-every 1`",
+     [](const Recipe& r, std::uint64_t) {
+       return r.serving.fetch.kind != Fetch::Kind::Every && r.serving.push_every > 1;
+     },
+     [](Recipe& r, std::uint64_t) { r.serving.push_every = 1; }},
     {"`--update servers` with `--overlap`", "a push is one message for each server",
      "`--no-overlap`", [](const Recipe& r, std::uint64_t) { return serves(r) && r.overlap; },
      [](Recipe& r, std::uint64_t) { r.overlap = false; }},

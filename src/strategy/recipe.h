@@ -6,7 +6,7 @@
 
 #include "collective/exchange.h"
 #include "learner/normalization.h"
-#include "ps/consistency.h"
+#include "ps/serving.h"
 
 namespace shoal {
 
@@ -33,16 +33,6 @@ enum class KeepBatch : std::uint8_t { Global, Worker };
 
 enum class Balance : std::uint8_t { Even, Auto };
 
-// Of Updater::Servers.
-struct Serving {
-  Consistency consistency{Consistency::Kind::Synchronous};
-  std::uint32_t servers = 0;  // processes of their own; 0: each worker serves a part
-  std::uint32_t copies = 1;   // of each part
-  bool by_staleness = false;  // a push that is d - 1 updates late counts 1/d
-
-  bool operator==(const Serving&) const = default;
-};
-
 struct Recipe {
   Updater updater = Updater::Everyone;
   Exchange exchange = Exchange::Ring;
@@ -57,7 +47,7 @@ struct Recipe {
   // result does not depend on the number of workers.
   std::uint32_t shards = 0;
   BatchNorm batch_norm{};
-  Serving serving{};
+  Serving serving{};  // of Updater::Servers
 
   bool operator==(const Recipe&) const = default;
 };

@@ -1,5 +1,5 @@
 // The registry: every system of the literature that `--like` takes, as data. A system is a recipe
-// with a name and a citation, and what else it fixes; what carries the recipe out is sync.h.
+// with a name and a citation, and what else it fixes; what carries it out is sync.h or served.h.
 //
 // A new one is an entry in registry.cc; an axis that no system had before is a field of Recipe with
 // a default that leaves the others as they are, and a row in axes.cc.

@@ -26,7 +26,7 @@
 #include "learner/learner.h"
 #include "optim/rule.h"
 #include "optim/schedule.h"
-#include "ps/consistency.h"
+#include "ps/serving.h"
 #include "runtime/node.h"
 #include "runtime/task.h"
 #include "strategy/journal.h"
@@ -40,18 +40,16 @@ struct ServedOptions {
   std::uint64_t batch = 32;      // B, of a worker
   std::uint64_t workers = 1;     // that are expected
   std::uint64_t shards = 1;      // S, when none is missing
-  std::uint64_t copies = 1;      // R
-  Consistency consistency{};
-  bool weigh_by_staleness = false;  // an update that is d - 1 updates late counts 1/d
-  bool mean = true;                 // of the samples of an update; false: their gradients add up
+  Serving serving{};             // R, and how
+  bool mean = true;              // of the samples of an update; false: their gradients add up
   Rule rule{};
   double eta = 0.1;
   Schedule schedule{};
   bool evaluate = false;
 };
 
-// Throws ConfigError for an optimizer that servers cannot apply.
-void require_servable(const Rule& rule, const Consistency& consistency);
+// The optimizer at the servers. Throws ConfigError for one that they cannot apply.
+Rule rule_at_servers(const Rule& rule, const Serving& serving, std::uint64_t workers);
 
 // The program of a node: its part of the servers, if it has one, and that of a worker, if it is
 // one. Ends when all epochs are over everywhere. `replica` is made for this life of the node; a

@@ -97,7 +97,8 @@ std::string judge(const ServedJob& job) {
         return static_cast<float>(job.tally.ended[static_cast<std::size_t>(end)]);
       };
       // Each server rejects for itself; the ledger has what the first one did.
-      const bool rejects = job.served.consistency.kind == Consistency::Kind::Reject && k > 0;
+      const bool rejects =
+          job.served.serving.consistency.kind == Consistency::Kind::Reject && k > 0;
       const float missing = rejects ? due : ended(SampleEnd::Dropped) + ended(SampleEnd::Partial);
       if (!(is <= due + 0.01F && is >= due - missing - 0.01F))
         return fmt::format(
@@ -151,6 +152,20 @@ Consistency draw_consistency(Random& random) {
   return c;
 }
 
+// How often workers push and read, of what goes with the consistency.
+void draw_pace(Random& random, Serving& serving) {
+  using Kind = Consistency::Kind;
+  const Consistency& c = serving.consistency;
+  if (random.chance(0.2)) serving.warm_start = random.between(1, 5);
+  if (moves_in_step(c) || c.kind == Kind::Value || random.chance(0.4)) return;
+  if (c.kind == Kind::Bounded && random.chance(0.7)) {
+    serving.fetch.kind = random.chance(0.5) ? Fetch::Kind::Stale : Fetch::Kind::Eager;
+    return;
+  }
+  serving.push_every = static_cast<std::uint32_t>(random.between(1, 4));
+  serving.fetch.steps = static_cast<std::uint32_t>(random.between(1, 4));
+}
+
 }  // namespace
 
 Scenario served_scenario(Seed seed) {
@@ -165,9 +180,12 @@ Scenario served_scenario(Seed seed) {
   job->served.batch = random.between(1, 16);
   job->served.workers = P;
   job->served.shards = random.between(1, S);
-  job->served.copies = random.between(1, std::min<std::size_t>(3, S));
-  job->served.consistency = draw_consistency(random);
-  job->served.eta = 1;
+  job->served.serving.copies = random.between(1, std::min<std::size_t>(3, S));
+  job->served.serving.consistency = draw_consistency(random);
+  draw_pace(random, job->served.serving);
+  // So that each gradient counts once.
+  const Consistency& c = job->served.serving.consistency;
+  job->served.eta = c.kind == Consistency::Kind::Softsync ? static_cast<double>(c.bound) : 1;
   job->served.mean = false;
   job->served.evaluate = true;
 
@@ -176,11 +194,13 @@ Scenario served_scenario(Seed seed) {
   for (std::size_t i = 0; i < apart; ++i) scenario.cluster.nodes[i].role = Role::Server;
   scenario.faults = draw_faults(random, P + apart, random.duration(200ms, 6s));
   scenario.liveness = 300s;
-  scenario.recipe =
-      fmt::format("served P={} S={} {} shards={} copies={} {} epochs={} batch={} samples={} N={}",
-                  P, S, apart > 0 ? "apart" : "inside", job->served.shards, job->served.copies,
-                  to_string(job->served.consistency), job->served.epochs, job->served.batch,
-                  job->samples, job->N);
+  const Serving& serving = job->served.serving;
+  scenario.recipe = fmt::format(
+      "served P={} S={} {} shards={} copies={} {} push={} fetch={} warm={} epochs={} batch={} "
+      "samples={} N={}",
+      P, S, apart > 0 ? "apart" : "inside", job->served.shards, serving.copies,
+      to_string(serving.consistency), serving.push_every, to_string(serving.fetch),
+      serving.warm_start, job->served.epochs, job->served.batch, job->samples, job->N);
   scenario.program = [job](Node& node) { return node_program(node, job); };
   scenario.judge = [job] { return judge(*job); };
   return scenario;

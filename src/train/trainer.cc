@@ -65,7 +65,7 @@ ServedOptions served_options(const TrainPlan& plan) {
   ServedOptions o;
   o.epochs = plan.epochs;
   if (plan.epochs == 0) {
-    const std::uint64_t each = plan.batch * pushes_per_update(serving.consistency, plan.workers);
+    const std::uint64_t each = samples_per_update(serving, plan.batch, plan.workers);
     const std::uint64_t samples = plan.steps.value() * each;
     o.epochs = (samples + plan.samples - 1) / plan.samples;
     o.last_epoch = samples - (o.epochs - 1) * plan.samples;
@@ -73,9 +73,7 @@ ServedOptions served_options(const TrainPlan& plan) {
   o.batch = plan.batch;
   o.workers = plan.workers;
   o.shards = serving.servers > 0 ? serving.servers : plan.workers;
-  o.copies = serving.copies;
-  o.consistency = serving.consistency;
-  o.weigh_by_staleness = serving.by_staleness;
+  o.serving = serving;
   o.rule = plan.rule;
   o.eta = plan.eta;
   o.schedule = plan.schedule;

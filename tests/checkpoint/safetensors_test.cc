@@ -28,7 +28,7 @@ std::string file_with(const std::string& json, std::size_t data) {
   return file + json + std::string(data, 'd');
 }
 
-std::string problem_with(const std::string& file) {
+std::string tensors_problem(const std::string& file) {
   try {
     parse_safetensors(bytes_of(file), "m.safetensors");
   } catch (const Corrupt& error) {
@@ -68,9 +68,9 @@ TEST(Safetensors, ReadsAFileWrittenByHand) {
 }
 
 TEST(Safetensors, AcceptsWhatOthersMayWrite) {
-  EXPECT_EQ(problem_with(file_with("{}", 0)), "");
+  EXPECT_EQ(tensors_problem(file_with("{}", 0)), "");
   // Names in another order than the data, blanks inside and behind, tensors without numbers.
-  EXPECT_EQ(problem_with(
+  EXPECT_EQ(tensors_problem(
                 file_with(R"({"b": {"shape": [0, 7], "data_offsets": [2, 2], "dtype": "F64"},)"
                           R"( "a": {"dtype": "F16", "shape": [1], "data_offsets": [0, 2]}}     )",
                           2)),
@@ -141,16 +141,16 @@ TEST(Safetensors, EveryMalformedHeaderIsRefusedAndNamed) {
       {file_with(R"({"__metadata__":{},"__metadata__":{}})", 0), "is there twice"},
   };
   for (const auto& c : cases) {
-    const std::string problem = problem_with(c.file);
+    const std::string problem = tensors_problem(c.file);
     EXPECT_THAT(problem, AllOf(HasSubstr("m.safetensors"), HasSubstr(c.says))) << c.file;
   }
 }
 
 TEST(Safetensors, AnAbsurdHeaderCostsNothing) {
   std::string nested(1'000'000, '[');
-  EXPECT_THAT(problem_with(file_with(R"({"w":)" + nested, 0)), HasSubstr("cannot be a list"));
+  EXPECT_THAT(tensors_problem(file_with(R"({"w":)" + nested, 0)), HasSubstr("cannot be a list"));
   const std::string name(1'000'000, 'n');
-  const std::string problem = problem_with(file_with(R"({")" + name + R"(":1})", 0));
+  const std::string problem = tensors_problem(file_with(R"({")" + name + R"(":1})", 0));
   EXPECT_LT(problem.size(), 400U) << "the name is shortened";
 }
 
@@ -169,9 +169,9 @@ TEST(Safetensors, FlippedCutAndAddedBytesAreReadOrRefusedAndNothingElse) {
       {"conv.weight", Dtype::F32, {2, 3}}, {"count", Dtype::I64, {}}, {"flag", Dtype::Bool, {3}}};
   const std::string file =
       safetensors_header(tensors, {{"step", "12"}}) + std::string(24 + 8 + 3, 'd');
-  ASSERT_EQ(problem_with(file), "");
+  ASSERT_EQ(tensors_problem(file), "");
   for (std::size_t at = 0; at < file.size(); ++at)
-    EXPECT_NE(problem_with(file.substr(0, at)), "") << "cut at " << at;
+    EXPECT_NE(tensors_problem(file.substr(0, at)), "") << "cut at " << at;
   Random random(Seed(1), Purpose::Test);
   std::size_t refused = 0;
   for (int i = 0; i < 5000; ++i) {
@@ -186,7 +186,7 @@ TEST(Safetensors, FlippedCutAndAddedBytesAreReadOrRefusedAndNothingElse) {
       }
       if (changed.empty()) break;
     }
-    refused += problem_with(changed).empty() ? 0 : 1;
+    refused += tensors_problem(changed).empty() ? 0 : 1;
   }
   EXPECT_GT(refused, 3000U);
 }

@@ -129,7 +129,7 @@ TEST(MemberRefusal, AnotherProtocolIsRefusedNamingBoth) {
                             HasSubstr("version 77")));
 }
 
-Task<void> put(Store& store, std::string key, std::string value) {
+Task<void> put_record(Store& store, std::string key, std::string value) {
   Transaction transaction;
   transaction.then.push_back({.key = std::move(key), .value = std::move(value)});
   co_await store.commit(std::move(transaction));
@@ -138,7 +138,7 @@ Task<void> put(Store& store, std::string key, std::string value) {
 TEST(MemberRefusal, NonsenseInTheStoreIsNamed) {
   TestJob job(1);
   SimProcess& writer = job.sim().create(1);
-  job.sim().start(writer, put(writer.store(), "shoal/job/coordinator", "no JSON"));
+  job.sim().start(writer, put_record(writer.store(), "shoal/job/coordinator", "no JSON"));
   job.sim().run_for(100ms);
   job.start(0);
   job.sim().run_for(1s);

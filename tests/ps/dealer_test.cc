@@ -51,7 +51,7 @@ TEST_F(DealerTest, NothingIsDealtBeforeTheEpochsEndIsPast) {
   dealer.saved(0);
   EXPECT_EQ(dealer.errand(0), Dealer::Errand::GoOn);
   EXPECT_EQ(dealer.total().samples, 14U);
-  EXPECT_TRUE(dealer.fresh());
+  EXPECT_TRUE(dealer.at_start());
   EXPECT_EQ(dealer.left(), 10U);
   for (std::uint64_t i = 3; i < 6; ++i) dealer.deal(wish(0, i, i));
   dealer.deal(wish(0, 6, 6));
@@ -124,6 +124,14 @@ TEST_F(DealerTest, WhatIsOutWhenItIsStoppedEndsAndIsSaved) {
   Dealer next(Ledger(Seed(3), 10), {.epochs = 2});
   next.restore(dealer.place());
   EXPECT_EQ(next.left(), 6U);
+}
+
+TEST_F(DealerTest, AnEpochThatWasLostIsNotAtItsStart) {
+  EXPECT_FALSE(dealer.at_start()) << "workers may be in the middle of a step";
+  dealer.begin_job();
+  EXPECT_TRUE(dealer.at_start());
+  dealer.restore(dealer.place());
+  EXPECT_FALSE(dealer.at_start());
 }
 
 TEST_F(DealerTest, StoppedBetweenEpochsNothingMoreIsBegun) {

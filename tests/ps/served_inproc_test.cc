@@ -48,7 +48,7 @@ TEST(ServedInproc, EveryConsistencyEndsWithTheSameParametersEverywhere) {
   for (const char* const consistency :
        {"synchronous", "async", "bounded:2", "softsync:2", "value:0.5", "reject:3"}) {
     ServedJob job;
-    job.options.consistency = parse_consistency(consistency);
+    job.options.serving.consistency = parse_consistency(consistency);
     job.options.epochs = 2;
     auto ends = run(job, nodes(job, 2, 3, 2));
     EXPECT_EQ(ends[NodeEnd::How::Returned], 5) << consistency;
@@ -59,8 +59,8 @@ TEST(ServedInproc, EveryConsistencyEndsWithTheSameParametersEverywhere) {
 
 TEST(ServedInproc, AServerIsKilledAndTheNextHolderServes) {
   ServedJob job;
-  job.options.consistency.kind = Consistency::Kind::Synchronous;
-  job.options.copies = 2;
+  job.options.serving.consistency.kind = Consistency::Kind::Synchronous;
+  job.options.serving.copies = 2;
   job.samples = 2400;
   const InprocOptions options = nodes(job, 3, 4, 2);
   SimDisk disk(kServedSeed);

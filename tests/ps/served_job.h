@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "learner/quadratic.h"
+#include "sim/world.h"
 #include "strategy/served.h"
 #include "train/snapshot_keeper.h"
 
@@ -17,6 +18,8 @@ namespace shoal {
 inline constexpr Seed kServedSeed{11};
 
 struct ServedJob {
+  ServedJob() { options.serving.consistency.kind = Consistency::Kind::Async; }
+
   ServedOptions options{.batch = 6};
   QuadraticOptions problem{.seed = kServedSeed, .dimensions = Elements(100)};
   std::uint64_t samples = 240;
@@ -26,6 +29,7 @@ struct ServedJob {
   std::map<NodeId, std::vector<float>> results;
   std::map<NodeId, std::vector<Time>> steps;  // when each was done
   std::map<NodeId, std::vector<double>> staleness;
+  Staleness measured;  // of all pushes
   // Called with the worker, and how many steps it has made.
   std::function<void(NodeId, std::size_t)> after_step = {};
 
@@ -56,6 +60,10 @@ struct ServedJob {
     }
     Task<void> evaluated(EvaluationReport) override { co_return; }
     void saved(Step) override {}
+    void measured(const Staleness& staleness) override {
+      const std::lock_guard lock(job_.mutex);
+      job_.measured = staleness;
+    }
     bool leave() override { return false; }
 
    private:
@@ -99,5 +107,23 @@ struct ServedJob {
     return w;
   }
 };
+
+// Servers first, then workers.
+inline Cluster served_cluster(ServedJob& job, std::size_t servers, std::size_t workers) {
+  using namespace std::chrono_literals;
+  Cluster c = Cluster::uniform(servers + workers, {.latency = 100us, .bytes_per_s = 1e8});
+  c.ns_per_element = {1e4, 4e4, 1e2, 1e2, 0, 0, 0, 0};
+  for (std::size_t i = 0; i < servers; ++i) c.nodes[i].role = Role::Server;
+  job.options.workers = workers;
+  job.options.shards = std::max<std::size_t>(1, servers);
+  return c;
+}
+
+inline Outcome run_served(ServedJob& job, World& world) {
+  const Outcome outcome = world.run(job.program());
+  EXPECT_TRUE(outcome.finished) << outcome.waiting_for;
+  for (const NodeError& error : outcome.errors) ADD_FAILURE() << error.what;
+  return outcome;
+}
 
 }  // namespace shoal

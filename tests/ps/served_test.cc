@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include "ps/served_job.h"
-#include "sim/world.h"
 
 namespace shoal {
 namespace {
@@ -16,21 +15,10 @@ class Served : public testing::Test {
   std::map<NodeId, std::vector<float>>& results = job.results;
   std::map<NodeId, std::vector<Time>>& steps = job.steps;
 
-  // Servers first, then workers.
   Cluster cluster(std::size_t servers, std::size_t workers) {
-    Cluster c = Cluster::uniform(servers + workers, {.latency = 100us, .bytes_per_s = 1e8});
-    c.ns_per_element = {1e4, 4e4, 1e2, 1e2, 0, 0, 0, 0};
-    for (std::size_t i = 0; i < servers; ++i) c.nodes[i].role = Role::Server;
-    options.workers = workers;
-    options.shards = std::max<std::size_t>(1, servers);
-    return c;
+    return served_cluster(job, servers, workers);
   }
-  Outcome run(World& world) {
-    const Outcome outcome = world.run(job.program());
-    EXPECT_TRUE(outcome.finished) << outcome.waiting_for;
-    for (const NodeError& error : outcome.errors) ADD_FAILURE() << error.what;
-    return outcome;
-  }
+  Outcome run(World& world) { return run_served(job, world); }
 };
 
 TEST_F(Served, OneWorkerIsSequentialSgd) {
@@ -42,7 +30,7 @@ TEST_F(Served, OneWorkerIsSequentialSgd) {
 }
 
 TEST_F(Served, SynchronousServersEqualOneWorkerOnTheGlobalBatch) {
-  options.consistency.kind = Consistency::Kind::Synchronous;
+  options.serving.consistency.kind = Consistency::Kind::Synchronous;
   options.epochs = 2;
   for (const std::size_t S : {0, 1, 2}) {
     World world(cluster(S, 4), {.seed = kServedSeed});
@@ -52,11 +40,11 @@ TEST_F(Served, SynchronousServersEqualOneWorkerOnTheGlobalBatch) {
 }
 
 TEST_F(Served, BoundedByZeroIsSynchronousBitForBit) {
-  options.consistency.kind = Consistency::Kind::Synchronous;
+  options.serving.consistency.kind = Consistency::Kind::Synchronous;
   World sync(cluster(2, 4), {.seed = kServedSeed});
   run(sync);
   const std::vector<float> expected = results[NodeId(2)];
-  options.consistency = {Consistency::Kind::Bounded, 0};
+  options.serving.consistency = {Consistency::Kind::Bounded, 0};
   World zero(cluster(2, 4), {.seed = kServedSeed});
   run(zero);
   EXPECT_EQ(results[NodeId(2)], expected);
@@ -93,7 +81,7 @@ TEST_F(Served, TheRateOfFastWorkersDoesNotDependOnTheSlowest) {
 
 TEST_F(Served, ABoundHoldsFastWorkersToTheSlowest) {
   job.samples = 1200;
-  options.consistency = {Consistency::Kind::Bounded, 3};
+  options.serving.consistency = {Consistency::Kind::Bounded, 3};
   Cluster uneven = cluster(1, 4);
   uneven.stragglers.resize(5);
   uneven.stragglers[4] = {Straggler::Kind::Constant, 10};
@@ -104,8 +92,8 @@ TEST_F(Served, ABoundHoldsFastWorkersToTheSlowest) {
 }
 
 TEST_F(Served, AKilledServersShardIsServedByTheNextInItsChain) {
-  options.copies = 2;
-  options.consistency.kind = Consistency::Kind::Synchronous;
+  options.serving.copies = 2;
+  options.serving.consistency.kind = Consistency::Kind::Synchronous;
   World world(cluster(3, 4), {.seed = kServedSeed});
   world.at(Time(20ms), [&] { world.kill(NodeId(1), false); });
   const Outcome outcome = run(world);

@@ -22,13 +22,18 @@ using Visit = std::function<void(const Recipe&, std::uint64_t workers)>;
 
 // What only servers have, with what nobody else has; and with what they do not go with.
 void each_of_servers(Recipe r, std::uint64_t workers, const Visit& visit) {
-  for (const char* const consistency : {"synchronous", "bounded:0", "bounded:3", "async"})
-    for (const std::uint32_t servers : {0U, 1U, 6U})
-      for (const std::uint32_t copies : {0U, 1U, 2U, 7U})
-        for (const bool by_staleness : {false, true}) {
-          r.serving = {parse_consistency(consistency), servers, copies, by_staleness};
-          visit(r, workers);
-        }
+  for (const char* const consistency : {"synchronous", "bounded:3", "value:0.5", "async"})
+    for (const std::uint32_t servers : {0U, 6U})
+      for (const std::uint32_t copies : {0U, 1U, 7U})
+        for (const std::uint32_t push_every : {0U, 1U, 2U})
+          for (const char* const fetch : {"1", "3", "eager"}) {
+            r.serving.consistency = parse_consistency(consistency);
+            r.serving.servers = servers;
+            r.serving.copies = copies;
+            r.serving.push_every = push_every;
+            r.serving.fetch = parse_fetch(fetch);
+            visit(r, workers);
+          }
 }
 
 // Every choice of every axis with every other, and with several numbers of workers.
@@ -56,7 +61,7 @@ void each_combination(const Visit& visit) {
                     r.batch_norm = parse_batch_norm((switches & 8) != 0 ? "sync" : "local");
                     r.serving = Serving();
                     visit(r, workers);
-                    const bool simple = backups < 3 && fraction < 1.5 && accumulate < 4;
+                    const bool simple = backups == 0 && fraction == 1 && accumulate == 1;
                     const bool any = r.exchange == Exchange::Auto || r.exchange == Exchange::Ring;
                     if (simple && any && switches % 4 == 0) each_of_servers(r, workers, visit);
                   }

@@ -58,7 +58,7 @@ std::unique_ptr<torch::optim::Optimizer> torch_optimizer(const Rule& rule, doubl
 
 // The farthest that two tensors are apart, in units of the larger one's elements or 1e-2 of its
 // largest: a parameter that happens to be near zero has no relative precision.
-double distance(const at::Tensor& a, const at::Tensor& b) {
+double far_apart(const at::Tensor& a, const at::Tensor& b) {
   const at::Tensor scale = at::max(b.abs(), b.abs().max() * 1e-2) + 1e-12;
   return ((a - b).abs() / scale).max().item<double>();
 }
@@ -102,7 +102,7 @@ void expect_steps_like_libtorch(const std::string& model, const SampleShape& sha
       ASSERT_TRUE(at::equal(w, v))
           << model << ", step " << t << ", off by " << (w - v).abs().max().item<double>();
     } else {
-      ASSERT_LE(distance(w, v), tolerance) << model << ", step " << t;
+      ASSERT_LE(far_apart(w, v), tolerance) << model << ", step " << t;
     }
     w.copy_(v);  // The next step begins from the same parameters.
   }

@@ -70,6 +70,28 @@ TEST_F(SimulationTest, OneSeedLeavesTheSameFilesAndHashTwice) {
   EXPECT_NE(run(learner).result.outcome.hash, first.result.outcome.hash);
 }
 
+// In step servers inside the workers deal and add up as owners do: in the order of workers; two
+// workers as the two shards of the reproducible mode.
+TEST_F(SimulationTest, ServersInStepEqualAllReduceBitForBit) {
+  PacedLearner learner(quadratic, pace);
+  for (const bool reproducible : {false, true}) {
+    plan.recipe = Recipe();
+    plan.recipe.updater = Updater::Owners;
+    plan.recipe.exchange = Exchange::Direct;
+    plan.recipe.shards = reproducible ? 2 : 0;
+    plan.workers = reproducible ? 2 : 4;
+    plan.steps = Step(256 * 2 / 8 / plan.workers);
+    const std::string expected = run(learner).result.train.summary.params_sha256;
+    plan.recipe = Recipe();
+    plan.recipe.updater = Updater::Servers;
+    EXPECT_EQ(run(learner).result.train.summary.params_sha256, expected);
+    plan.recipe.serving.consistency = {Consistency::Kind::Bounded, 0};
+    EXPECT_EQ(run(learner).result.train.summary.params_sha256, expected);
+    plan.recipe.serving.consistency = {Consistency::Kind::Async};
+    EXPECT_NE(run(learner).result.train.summary.params_sha256, expected);
+  }
+}
+
 TEST_F(SimulationTest, LeavesTheRunFolderOfATraining) {
   PacedLearner learner(quadratic, pace);
   const Simulated s = run(learner);

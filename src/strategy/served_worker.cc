@@ -1,0 +1,379 @@
+#include "strategy/served_worker.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "optim/update.h"
+#include "ps/epoch_news.h"
+#include "runtime/slices.h"
+
+namespace shoal {
+namespace {
+
+// Of a worker that has not seen any epoch yet.
+constexpr std::uint64_t kNew = std::numeric_limits<std::uint64_t>::max();
+
+}  // namespace
+
+ServedWorker::ServedWorker(Node& node, Learner& learner, Keeper& keeper, Replica& replica,
+                           const ServedOptions& options, Directories& directories,
+                           const std::vector<ShardCut>& cuts, const Eta& eta, Journal* journal)
+    : node_(node),
+      learner_(learner),
+      keeper_(keeper),
+      replica_(replica),
+      options_(options),
+      client_(node, directories, Role::Worker),
+      cuts_(cuts),
+      eta_(eta),
+      journal_(journal),
+      had_(cuts.size()),
+      sent_(cuts.size()),
+      epoch_(kNew) {}
+
+Task<void> ServedWorker::run() {
+  while (!end_) {
+    co_await train();
+    if (over_) co_await end_epoch();
+  }
+}
+
+// ---- In an epoch
+
+// From when there are samples for it to when there are none.
+Task<void> ServedWorker::train() {
+  co_await come_in();
+  if (over_) co_return;
+  co_await with_group([&](TaskGroup& tasks) -> Task<> {
+    const bool eager = options_.serving.fetch.kind == Fetch::Kind::Eager;
+    for (std::uint32_t k = 0; eager && k < cuts_.size(); ++k) tasks.spawn(follow(k));
+    while (share_.n > 0) {
+      co_await compute();
+      co_await advance();
+    }
+    // All samples of the epoch are out: nobody shall wait for this worker meanwhile.
+    const Visit leaves = [this](std::uint32_t k) { return leave(k); };
+    co_await at_all_shards(leaves);
+    left_ = true;
+    for (Sent& sent : sent_) sent.there = false;
+    heard_.notify_all();
+  });
+}
+
+// With the clock that the first shard gives as soon as there are samples it comes in at the others;
+// then it is everywhere, and asks for a share.
+Task<void> ServedWorker::come_in() {
+  Ask ask;
+  ask.epoch = epoch_;
+  ask.stops = leaves() ? 1 : 0;
+  Client::Room here;
+  here.rest = replica_.rest();
+  const Answer answer = co_await client_.enter(ask, here);
+  take(answer);
+  if (over_) co_return;
+  clock_ = settled_ = answer.clock;
+  ended_ = answer.ended;
+  held_ = samples_ = steps_ = 0;
+  left_ = false;
+  const Visit enters = [this](std::uint32_t k) { return enter(k); };
+  co_await at_all_shards(enters);
+  stops_ = leaves();
+  co_await next_share();
+  take(next_);
+  const Visit reads = [this](std::uint32_t k) { return read(k); };
+  if (share_.n > 0) co_await at_all_shards(reads);
+}
+
+Task<void> ServedWorker::enter(std::uint32_t shard) {
+  if (shard == 0) co_return;
+  Ask ask;
+  ask.shard = shard;
+  ask.clock = clock_;
+  const Client::Room nothing;
+  co_await client_.enter(ask, nothing);
+}
+
+Task<void> ServedWorker::leave(std::uint32_t shard) { co_await client_.leave(shard, settled_); }
+
+// The one after the step at hand.
+Ask ServedWorker::ask_for_share() const {
+  Ask ask;
+  ask.clock = clock_;
+  ask.wants_share = options_.batch;
+  ask.share = clock_ + held_;
+  ask.settled = settled_;
+  ask.stops = stops_ ? 1 : 0;
+  return ask;
+}
+
+Task<void> ServedWorker::next_share() {
+  const Ask ask = ask_for_share();
+  const Range no_gradient;
+  const Client::Room nothing;
+  next_ = co_await client_.train(ask, no_gradient, nothing);
+  report_.samples = next_.ended - std::min(ended_, next_.ended);
+  ended_ = next_.ended;
+}
+
+void ServedWorker::take(const Answer& answer) {
+  over_ = answer.kind == Answer::Kind::Over;
+  share_ = answer.share;
+  epoch_ = answer.epoch;
+}
+
+Task<void> ServedWorker::compute() {
+  co_await adopt_what_came();
+  note_what_is_used();
+  report_ = StepReport();
+  report_.step = Step(had_[0].version);
+  report_.epoch = share_.epoch;
+  report_.eta = eta_(had_[0].version);
+  const Time begin = node_.env.now();
+  Channel<Ready> unheard;
+  Portion portion{share_.epoch, Step(clock_ + held_), node_.id.value(),
+                  replica_.ledger.samples(share_)};
+  // A step that is added to those before lies beside them at first.
+  last_ = held_ == 0 ? replica_.g().all() : replica_.scratch().all();
+  const GradientTarget target{last_};
+  co_await learner_.gradient(node_.env, replica_.w(), target, std::move(portion), unheard,
+                             report_.own);
+  report_.compute = node_.env.now() - begin;
+  if (held_ > 0) co_await add_up();
+  ++held_;
+  ++steps_;
+  samples_ += share_.n;
+}
+
+Task<void> ServedWorker::add_up() {
+  const std::span<float> sum = replica_.g().all().data();
+  const std::span<const float> g = last_.data();
+  co_await in_slices(node_.env, Work::Reduce, replica_.N.value(), sum.empty(), Order::Forward, 1,
+                     [&](std::size_t from, std::size_t to) {
+                       for (std::size_t i = from; i < to; ++i) sum[i] += g[i];
+                     });
+}
+
+// Pushes what is due, and before it reads: what it gets has all of its own steps.
+Task<void> ServedWorker::advance() {
+  const Time begin = node_.env.now();
+  const std::uint64_t samples = share_.n;
+  const bool reads =
+      options_.serving.fetch.kind == Fetch::Kind::Every && steps_ >= options_.serving.fetch.steps;
+  const bool pushes = reads || held_ >= options_.serving.push_every;
+  stops_ = leaves();
+  if (!pushes) co_await next_share();
+  if (pushes || next_.share.n == 0) co_await push_all(pushes, reads);
+  take(next_);
+  const Visit moves = [&](std::uint32_t k) { return move_alone(k, samples); };
+  if (share_.n > 0) co_await at_all_shards(moves);
+  report_.wait = node_.env.now() - begin;
+  if (journal_ != nullptr) co_await journal_->step_done(report_);
+}
+
+Task<void> ServedWorker::push_all(bool asks, bool reads) {
+  const std::uint64_t after = clock_ + held_;
+  // Where pushes may have to wait a worker that reads at one server while it waits at another would
+  // hold up those who wait for it to see what they changed.
+  const bool in_one = options_.serving.consistency.kind != Consistency::Kind::Value;
+  const Visit pushes = [&](std::uint32_t k) {
+    return push(k, asks, in_one && (reads || too_old(k, after)));
+  };
+  const Visit rest = [this](std::uint32_t k) { return read(k); };
+  co_await at_all_shards(pushes);
+  clock_ = settled_ = after;
+  held_ = samples_ = 0;
+  if (!in_one && reads && next_.share.n > 0) co_await at_all_shards(rest);
+  if (reads) steps_ = 0;
+}
+
+// For a worker that has made `clock` steps.
+bool ServedWorker::too_old(std::uint32_t shard, std::uint64_t clock) const {
+  return options_.serving.fetch.kind != Fetch::Kind::Every &&
+         had_[shard].least + options_.serving.consistency.bound < clock;
+}
+
+Task<void> ServedWorker::push(std::uint32_t shard, bool asks, bool reads) {
+  Ask ask;
+  if (asks && shard == 0) ask = ask_for_share();
+  ask.shard = shard;
+  ask.clock = clock_;
+  ask.steps = held_;
+  ask.samples = samples_;
+  ask.wants_read = reads ? 1 : 0;
+  ask.based_on = had_[shard].version;
+  had_[shard].fresh = false;
+  const Answer answer = co_await client_.train(ask, of(replica_.g().all(), shard), room(shard));
+  took(shard, answer);
+  if (shard != 0) co_return;
+  report_.staleness = static_cast<double>(answer.staleness);
+  if (!asks) co_return;
+  report_.samples = answer.ended - std::min(ended_, answer.ended);
+  ended_ = answer.ended;
+  next_ = answer;
+}
+
+Task<void> ServedWorker::read(std::uint32_t shard) {
+  Ask ask;
+  ask.shard = shard;
+  ask.clock = clock_;
+  ask.wants_read = 1;
+  const Range no_gradient;
+  const Answer answer = co_await client_.train(ask, no_gradient, room(shard));
+  took(shard, answer);
+}
+
+void ServedWorker::took(std::uint32_t shard, const Answer& answer) {
+  if (answer.has_parameters == 0) return;
+  had_[shard] = {answer.version, answer.least, true};
+}
+
+// Until it reads again it has its own steps.
+Task<void> ServedWorker::move_alone(std::uint32_t shard, std::uint64_t samples) {
+  if (std::exchange(had_[shard].fresh, false) || cuts_[shard].n == Elements(0)) co_return;
+  const Rule plain;
+  const UpdateStep step{eta_(had_[shard].version), 1,
+                        options_.mean ? static_cast<double>(samples) : 1};
+  const Shard here{.w = of(replica_.parameters(), shard),
+                   .g = of(last_, shard),
+                   .slots = Range(),
+                   .at = cuts_[shard].at};
+  const Sums none;
+  co_await apply(node_.env, plain, step, here, none);
+}
+
+Task<void> ServedWorker::at_all_shards(Visit visit) {
+  co_await with_group([&](TaskGroup& tasks) -> Task<> {
+    for (std::uint32_t k = 0; k < cuts_.size(); ++k) tasks.spawn(visit(k));
+    co_return;
+  });
+}
+
+// That the bound holds also of what was read long ago.
+void ServedWorker::note_what_is_used() {
+  if (options_.serving.fetch.kind == Fetch::Kind::Every) return;
+  Event event;
+  event.kind = EventKind::ReadServed;
+  event.peer = node_.id;
+  event.group = kServing;
+  event.a = clock_;
+  event.b = std::ranges::min(had_, {}, &Had::least).least;
+  event.c = options_.serving.consistency.bound;
+  node_.env.record(event);
+}
+
+// ---- What servers send by themselves
+
+Task<void> ServedWorker::follow(std::uint32_t shard) {
+  Sent& sent = sent_[shard];
+  while (true) {
+    Ask ask;
+    ask.shard = shard;
+    ask.clock = had_[shard].least;
+    Client::Room here;
+    here.w = of(replica_.next_w().slice(Elements(0), replica_.N), shard);
+    sent.answer = co_await client_.follow(ask, here);
+    if (sent.answer.has_parameters == 0 || left_) co_return;
+    sent.there = true;
+    while (sent.there) co_await heard_.wait();
+  }
+}
+
+// Without this worker's last steps it is no use.
+Task<void> ServedWorker::adopt_what_came() {
+  for (std::uint32_t k = 0; k < cuts_.size(); ++k) {
+    if (!sent_[k].there) continue;
+    const Answer& answer = sent_[k].answer;
+    if (answer.clock >= clock_ && answer.least > had_[k].least) {
+      node_.env.probe("ps: what a server sent by itself was used");
+      const Range from = of(replica_.next_w().slice(Elements(0), replica_.N), k);
+      const Range to = of(replica_.parameters(), k);
+      co_await in_slices(node_.env, Work::Copy, to.n.value(), to.data().empty(), Order::Forward, 1,
+                         [&](std::size_t begin, std::size_t end) {
+                           std::copy(from.data().begin() + begin, from.data().begin() + end,
+                                     to.data().begin() + begin);
+                         });
+      had_[k] = {answer.version, answer.least, false};
+    }
+    sent_[k].there = false;
+  }
+  heard_.notify_all();
+}
+
+// ---- At an epoch's end: the parameters stand still
+
+Task<void> ServedWorker::end_epoch() {
+  const Time begin = node_.env.now();
+  const Visit reads = [this](std::uint32_t k) { return snapshot(k); };
+  co_await at_all_shards(reads);
+  Ask ask;
+  ask.epoch = epoch_;
+  Client::Room here;
+  here.rest = replica_.rest();
+  std::vector<std::uint64_t> words;
+  here.news = &words;
+  while (true) {
+    const Answer answer = co_await client_.errand(ask, replica_.rest(), here);
+    const auto errand = static_cast<Dealer::Errand>(answer.errand);
+    ask.done = answer.errand;
+    ask.block = answer.block;
+    ask.brings_rest = errand == Dealer::Errand::Rest ? 1 : 0;
+    if (errand == Dealer::Errand::Rest) continue;
+    if (errand == Dealer::Errand::Evaluate) {
+      ask.score = co_await evaluate(answer.block);
+      continue;
+    }
+    const EpochNews news = news_from(words);
+    replica_.restore({Step(answer.version), replica_.lineage, news.place});
+    if (errand == Dealer::Errand::Save) {
+      co_await save();
+      continue;
+    }
+    end_ = errand == Dealer::Errand::End;
+    over_ = false;
+    share_ = Share();
+    // Of an epoch that others have ended without this worker only the last one's score is known.
+    const bool known = answer.epoch == epoch_ + 1;
+    EvaluationReport report{Step(answer.version), epoch_ + 1, answer.score, {}};
+    report.took = node_.env.now() - begin;
+    epoch_ = answer.epoch;
+    if (journal_ == nullptr) co_return;
+    journal_->measured(news.staleness);
+    if (options_.evaluate && known && report.total.samples > 0)
+      co_await journal_->evaluated(report);
+    co_return;
+  }
+}
+
+Task<void> ServedWorker::snapshot(std::uint32_t shard) {
+  const Answer answer = co_await client_.snapshot(shard, room(shard));
+  had_[shard].version = answer.version;
+}
+
+Task<Score> ServedWorker::evaluate(std::uint32_t block) {
+  const std::uint64_t n = learner_.held_out();
+  const std::uint64_t from = n * block / kBlocks;
+  const std::uint64_t to = n * (block + 1) / kBlocks;
+  if (from == to) co_return Score();
+  co_return co_await learner_.evaluate(node_.env, replica_.w(), from, to);
+}
+
+Task<void> ServedWorker::save() {
+  const unsigned each = slots(options_.rule);
+  Arena part(node_.endpoint, cuts_[0].n * each, learner_.substance());
+  for (std::uint32_t k = 0; k < cuts_.size() && each > 0; ++k) {
+    const ShardCut& cut = cuts_[k];
+    Client::Room here = room(k);
+    here.slots = part.range(Elements(0), cut.n * each);
+    co_await client_.snapshot(k, here);
+    co_await node_.env.work(Work::Copy, here.slots.n, [&] {
+      for (unsigned s = 0; s < each && !here.slots.data().empty(); ++s)
+        std::ranges::copy(here.slots.slice(cut.n * s, cut.n).data(),
+                          replica_.slots().slice(replica_.N * s + cut.at, cut.n).data().begin());
+    });
+  }
+  co_await keeper_.save(replica_);
+  if (journal_ != nullptr) journal_->saved(replica_.step);
+}
+
+}  // namespace shoal

@@ -1,0 +1,117 @@
+// The worker of a job with servers: computes, pushes and reads (served.h).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "learner/learner.h"
+#include "ps/client.h"
+#include "ps/dealer.h"
+#include "ps/directory.h"
+#include "ps/shard_map.h"
+#include "runtime/channel.h"
+#include "runtime/node.h"
+#include "runtime/task_group.h"
+#include "strategy/journal.h"
+#include "strategy/replica.h"
+#include "strategy/served.h"
+
+namespace shoal {
+
+inline constexpr std::uint32_t kBlocks = 32;  // of what is held out
+
+using Eta = std::function<double(std::uint64_t version)>;
+
+class ServedWorker {
+ public:
+  // All outlive it; it lives until kServing is retired for good.
+  ServedWorker(Node& node, Learner& learner, Keeper& keeper, Replica& replica,
+               const ServedOptions& options, Directories& directories,
+               const std::vector<ShardCut>& cuts, const Eta& eta, Journal* journal);
+
+  // To the end of all epochs.
+  Task<void> run();
+
+ private:
+  using Visit = std::function<Task<void>(std::uint32_t shard)>;
+
+  // ---- In an epoch
+  Task<void> train();
+  Task<void> come_in();
+  Task<void> next_share();
+  Task<void> compute();
+  Task<void> add_up();
+  Task<void> advance();
+  Task<void> push_all(bool asks, bool reads);
+  Task<void> move_alone(std::uint32_t shard, std::uint64_t samples);
+  Task<void> push(std::uint32_t shard, bool asks, bool reads);
+  Task<void> read(std::uint32_t shard);
+  Task<void> enter(std::uint32_t shard);
+  Task<void> leave(std::uint32_t shard);
+  Task<void> at_all_shards(Visit visit);
+  bool too_old(std::uint32_t shard, std::uint64_t clock) const;
+  void note_what_is_used();
+  void took(std::uint32_t shard, const Answer& answer);
+  void take(const Answer& answer);
+  Ask ask_for_share() const;
+
+  // ---- What servers send by themselves
+  Task<void> follow(std::uint32_t shard);
+  Task<void> adopt_what_came();
+
+  // ---- At its end
+  Task<void> end_epoch();
+  Task<void> snapshot(std::uint32_t shard);
+  Task<void> save();
+  Task<Score> evaluate(std::uint32_t block);
+
+  bool leaves() { return journal_ != nullptr && journal_->leave(); }
+  Range of(const Range& all, std::uint32_t shard) const {
+    return all.slice(cuts_[shard].at, cuts_[shard].n);
+  }
+  Client::Room room(std::uint32_t shard) { return {.w = of(replica_.parameters(), shard)}; }
+
+  Node& node_;
+  Learner& learner_;
+  Keeper& keeper_;
+  Replica& replica_;
+  const ServedOptions& options_;
+  Client client_;
+  const std::vector<ShardCut>& cuts_;
+  const Eta& eta_;
+  Journal* journal_;
+
+  // Of what this worker has of each shard.
+  struct Had {
+    std::uint64_t version = 0;
+    std::uint64_t least = 0;  // all workers' steps up to this clock are in it
+    bool fresh = false;       // read after the step at hand
+  };
+  std::vector<Had> had_;
+  // What a server sent by itself, and this worker has not looked at yet.
+  struct Sent {
+    bool there = false;
+    Answer answer{};
+  };
+  std::vector<Sent> sent_;
+  Signal heard_;  // it has looked
+
+  std::uint64_t clock_ = 0;    // steps in its pushes
+  std::uint64_t held_ = 0;     // steps since, whose gradients are added up in g
+  std::uint64_t samples_ = 0;  // of these
+  std::uint64_t steps_ = 0;    // since it last read
+  Range last_;                 // the gradient of the step at hand
+  std::uint64_t epoch_;        // whose end is next; ends before are past
+  std::uint64_t settled_ = 0;  // shares of this life that all shards have
+  std::uint64_t ended_ = 0;    // samples of all workers, as last told
+  Share share_;
+  bool over_ = false;  // the epoch is
+  bool end_ = false;
+  bool left_ = false;  // it has no samples, and nobody waits for it
+  bool stops_ = false;
+  StepReport report_;
+  Answer next_;  // what comes after this step
+};
+
+}  // namespace shoal

@@ -1,0 +1,216 @@
+// What holds for the systems with servers, each by its own fingerprint: pushes, messages,
+// staleness, and what it collapses to.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "ps/served_job.h"
+#include "strategy/registry.h"
+
+namespace shoal {
+namespace {
+
+using namespace std::chrono_literals;
+
+class Systems : public testing::Test {
+ protected:
+  struct Run {
+    std::vector<float> w;
+    Staleness staleness;
+    std::uint64_t messages = 0;
+    std::map<NodeId, std::vector<Time>> steps;
+  };
+
+  static ServedOptions like(const char* name) {
+    ServedOptions o{.batch = 6};
+    o.serving = find_system(name).recipe.serving;
+    if (find_system(name).optimizer == "adagrad") o.rule = parse_rule("adagrad");
+    return o;
+  }
+  // One server, or as many as the system has; the last worker is `slow` times slower.
+  Run run(ServedOptions options, std::size_t workers, double slow = 1, Seed seed = kServedSeed) {
+    ServedJob job;
+    job.samples = samples;
+    job.problem = problem;
+    job.options = options;
+    const std::size_t servers = options.serving.servers;
+    Cluster cluster = served_cluster(job, servers, workers);
+    cluster.stragglers.resize(servers + workers);
+    if (slow > 1) cluster.stragglers.back() = {Straggler::Kind::Constant, slow};
+    for (std::size_t i = servers; noise > 0 && i < servers + workers; ++i)
+      cluster.stragglers[i] = {Straggler::Kind::Jitter, noise};
+    World world(cluster, {.seed = seed});
+    Run run;
+    run.messages = run_served(job, world).messages;
+    run.w = job.results[NodeId(static_cast<std::uint32_t>(servers))];
+    run.staleness = job.measured;
+    run.steps = job.steps;
+    return run;
+  }
+  double loss(const Run& run) const { return QuadraticLearner(problem).loss(run.w); }
+
+  std::uint64_t samples = 480;
+  QuadraticOptions problem{.seed = kServedSeed, .dimensions = Elements(100)};
+  double noise = 0;
+};
+
+// ---- downpour
+
+TEST_F(Systems, DownpourPushesOnceForSeveralSteps) {
+  ServedOptions o = like("downpour");
+  o.serving.warm_start = 0;
+  const Run every = run(o, 4);
+  EXPECT_NEAR(static_cast<double>(every.staleness.pushes), 480.0 / 6 / 2, 4);
+  o.serving.push_every = o.serving.fetch.steps = 1;
+  const Run one = run(o, 4);
+  EXPECT_EQ(one.staleness.pushes, 480U / 6);
+  EXPECT_LT(every.messages, one.messages);
+}
+
+TEST_F(Systems, DownpourWithOneWorkerThatPushesAndFetchesEveryStepIsSgd) {
+  ServedOptions o = like("downpour");
+  o.rule = Rule();
+  o.serving.push_every = o.serving.fetch.steps = 1;
+  ServedOptions plain{.batch = 6};
+  EXPECT_EQ(run(o, 1).w, run(plain, 1).w);
+}
+
+TEST_F(Systems, DownpourBeginsWithOneWorker) {
+  ServedOptions o = like("downpour");
+  o.serving.warm_start = 10;
+  const Run warm = run(o, 4);
+  EXPECT_GT(warm.steps.at(NodeId(2)).front(), warm.steps.at(NodeId(1))[15])
+      << "ten updates of two steps each are made before the second worker begins";
+}
+
+TEST_F(Systems, AWorkerThatReadsSeldomMovesAloneInBetween) {
+  // With one worker the server's steps are its own: both come to the same.
+  ServedOptions o{.batch = 6};
+  o.serving.consistency.kind = Consistency::Kind::Async;
+  const Run always = run(o, 1);
+  o.serving.fetch.steps = 8;
+  o.serving.push_every = 1;
+  const Run seldom = run(o, 1);
+  ASSERT_EQ(always.w.size(), seldom.w.size());
+  for (std::size_t i = 0; i < always.w.size(); ++i) ASSERT_NEAR(always.w[i], seldom.w[i], 1e-5);
+}
+
+// ---- ssp, petuum
+
+TEST_F(Systems, PetuumIsLessStaleThanSsp) {
+  samples = 1200;
+  noise = 0.4;
+  const Run ssp = run(like("ssp"), 4), petuum = run(like("petuum"), 4);
+  EXPECT_LT(petuum.staleness.mean(), 0.9 * ssp.staleness.mean());
+}
+
+TEST_F(Systems, SspReadsOnlyWhenItMust) {
+  ServedOptions always = like("ssp");
+  always.serving.fetch = Fetch();
+  EXPECT_LT(run(like("ssp"), 4).messages, run(always, 4).messages * 0.9);
+}
+
+TEST_F(Systems, NobodyWaitsWhileTheSpreadIsWithinTheBound) {
+  // Workers of one speed are never more than a step apart.
+  ServedOptions free = like("ssp");
+  free.serving.consistency = {Consistency::Kind::Async};
+  free.serving.fetch = Fetch();
+  ServedOptions bound = free;
+  bound.serving.consistency = {Consistency::Kind::Bounded, 3};
+  const auto last = [](const Run& r) { return r.steps.at(NodeId(1)).back(); };
+  EXPECT_LE(last(run(bound, 4)), last(run(free, 4)) + 5ms);
+}
+
+// ---- dynsgd, consgd
+
+TEST_F(Systems, LateUpdatesCountLessWithDynsgdAndItsLossIsLowerThanSsps) {
+  samples = 1800;
+  ServedOptions ssp = like("ssp");
+  ssp.serving.fetch = Fetch();
+  ssp.serving.consistency.bound = 8;
+  ssp.eta = 0.4;
+  ServedOptions dynsgd = like("dynsgd");
+  dynsgd.serving.consistency.bound = 8;
+  dynsgd.eta = 0.4;
+  EXPECT_LT(loss(run(dynsgd, 6, 4)), loss(run(ssp, 6, 4)));
+}
+
+TEST_F(Systems, WithOneWorkerEveryWeightIsOne) {
+  ServedOptions plain{.batch = 6};
+  plain.serving.consistency.kind = Consistency::Kind::Async;
+  const std::vector<float> expected = run(plain, 1).w;
+  EXPECT_EQ(run(like("dynsgd"), 1).w, expected);
+  EXPECT_EQ(run(like("consgd"), 1).w, expected);
+}
+
+// ---- dc-asgd
+
+TEST_F(Systems, WithoutDelayDcAsgdIsSgdBitForBit) {
+  ServedOptions plain{.batch = 6};
+  plain.serving.consistency.kind = Consistency::Kind::Async;
+  const std::vector<float> expected = run(plain, 1).w;
+  EXPECT_EQ(run(like("dc-asgd"), 1).w, expected);
+  ServedOptions adaptive = like("dc-asgd");
+  adaptive.serving.compensation = {2, true};
+  EXPECT_EQ(run(adaptive, 1).w, expected);
+}
+
+TEST_F(Systems, LambdaIsWhatSetsDcAsgdApartFromAsgd) {
+  ServedOptions none = like("dc-asgd");
+  none.serving.compensation.lambda = 0;
+  EXPECT_EQ(run(none, 4).w, run(like("asgd"), 4).w);
+  EXPECT_NE(run(like("dc-asgd"), 4).w, run(like("asgd"), 4).w);
+}
+
+// ---- async-momentum
+
+TEST_F(Systems, AtManyWorkersALowerMomentumIsBetter) {
+  samples = 4800;
+  noise = 0.5;
+  ServedOptions lowered = like("async-momentum");
+  lowered.rule = parse_rule("momentum");
+  lowered.eta = 0.05;
+  ServedOptions alone = lowered;
+  alone.serving.lower_momentum = false;
+  EXPECT_LT(loss(run(lowered, 16)), loss(run(alone, 16)));
+}
+
+// ---- rudra
+
+TEST_F(Systems, StalenessOfSoftsyncIsAboutN) {
+  samples = 19'200;
+  noise = 0.05;
+  for (const std::uint64_t n : {1, 2, 4, 8}) {
+    ServedOptions o = like("rudra");
+    o.serving.consistency.bound = n;
+    const Staleness s = run(o, 8).staleness;
+    const auto expected = static_cast<double>(n);
+    EXPECT_GE(s.mean(), 0.8 * expected) << n;
+    EXPECT_LE(s.mean(), 1.2 * expected) << n;
+    const std::uint64_t above = std::accumulate(s.bins.begin() + static_cast<long>(2 * n) + 1,
+                                                s.bins.end(), std::uint64_t{0});
+    EXPECT_LE(above * 1000, s.pushes) << n;
+  }
+}
+
+// ---- reject-stale, singa
+
+TEST_F(Systems, WhatIsTooLateIsDroppedAndNeverApplied) {
+  ServedOptions o = like("reject-stale");
+  o.serving.consistency.bound = 1;
+  const Run rejecting = run(o, 6);
+  EXPECT_LE(rejecting.staleness.most, 1U);
+  EXPECT_LT(rejecting.staleness.pushes, 480U / 6);
+}
+
+TEST_F(Systems, SingaIsInStepOrNotByOneSetting) {
+  const Run in_step = run(like("singa"), 4);
+  EXPECT_EQ(in_step.staleness.most, 0U);
+  ServedOptions async = like("singa");
+  async.serving.consistency.kind = Consistency::Kind::Async;
+  EXPECT_GT(run(async, 4).staleness.mean(), 1);
+}
+
+}  // namespace
+}  // namespace shoal
