@@ -290,12 +290,14 @@ void check_flags(const TrainFlags& f) {
     rule_at_servers(rule, recipe.serving, 1);
     if (f.save_every != 0)
       throw ConfigError(
-          "--save-every with --update servers: they save at the end of each epoch, when no worker "
-          "is in the middle of a step; leave it away");
+          fmt::format("--save-every {} with --update servers: they save at the end of each epoch, "
+                      "when no worker is in the middle of a step; leave it away",
+                      f.save_every));
     if (!f.batch_growth.empty())
       throw ConfigError(
-          "--batch-growth with --update servers: a share is as large as --batch says; leave one of "
-          "them away");
+          fmt::format("--batch-growth {} with --update servers: a share is as large as --batch "
+                      "says; leave one of them away",
+                      f.batch_growth));
   }
   parse_schedule(f.schedule);
   parse_batch_growth(f.batch_growth);

@@ -66,17 +66,19 @@ Task<bool> all_are_here(const Group& group) {
   co_return true;
 }
 
-Task<void> tell_views(Node& node, Journal& journal) {
+// Not of views after the end of all work: who is missing there has left, and was not lost.
+Task<void> tell_views(Node& node, Journal& journal, const bool& ended) {
   Generation last{};
-  while (true) {
+  while (!ended) {
     const ViewPtr view = co_await node.membership.after(last);
     last = view->generation;
-    journal.view_begun(*view);
+    if (!ended) journal.view_begun(*view);
   }
 }
 
-Task<void> work_then_end(Node& node, ServedWorker* worker, TaskGroup& tasks) {
+Task<void> work_then_end(Node& node, ServedWorker* worker, TaskGroup& tasks, bool& ended) {
   if (worker != nullptr) co_await worker->run();
+  ended = worker != nullptr;  // A server never speaks for others.
   // All have come to the end when all of a view have. Servers are there from the start.
   const Meet meet = all_are_here;
   co_await meet_in_views(node, kEndGroup, meet);
@@ -105,7 +107,8 @@ Rule rule_at_servers(const Rule& rule, const Serving& serving, std::uint64_t wor
     throw ConfigError(
         fmt::format("--optimizer {}{} with --update servers: each server knows a part of the "
                     "gradient, and not its norm; take sgd, momentum or adam, or --update owners",
-                    to_string(rule.kind), rule.clip_norm > 0 ? " --clip-norm" : ""));
+                    to_string(rule.kind),
+                    rule.clip_norm > 0 ? fmt::format(" --clip-norm {}", rule.clip_norm) : ""));
   if (serving.consistency.kind == Consistency::Kind::Value && rule.kind != RuleKind::Sgd)
     throw ConfigError(
         fmt::format("--consistency {} with --optimizer {}: how far a push will move a parameter is "
@@ -144,13 +147,14 @@ Task<void> served_node(Node& node, Learner& learner, Keeper& keeper, Replica& re
   const Member* const self = view->find(node.id);
   ServedWorker worker(node, learner, keeper, replica, options, directories, cuts, eta_at, journal);
   ServedWorker* const works = self->role == Role::Worker ? &worker : nullptr;
+  bool ended = false;
   std::exception_ptr error;
   try {
     co_await with_group([&](TaskGroup& tasks) -> Task<> {
       tasks.spawn(directories.follow());
       tasks.spawn(server.run());
-      if (journal != nullptr) tasks.spawn(tell_views(node, *journal));
-      tasks.spawn(work_then_end(node, works, tasks));
+      if (journal != nullptr) tasks.spawn(tell_views(node, *journal, ended));
+      tasks.spawn(work_then_end(node, works, tasks, ended));
       co_return;
     });
   } catch (...) {
