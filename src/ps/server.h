@@ -23,6 +23,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -74,6 +75,9 @@ class Server {
     Holder next{};             // to whom records are sent; nobody: this is the last holder
     std::uint64_t at_all = 0;  // records that this holder and all after it have
     bool busy = false;         // somebody changes it
+    // Pushes that wait for their turn, by the clock of the worker: the one that is furthest behind
+    // goes first.
+    std::multiset<std::uint64_t> waiting{};
     Signal changed;
     // Of its head, for as long as it is one: what each worker has read last, and the mean square of
     // its gradients. Who becomes head begins anew.
@@ -166,6 +170,7 @@ class Server {
 
   // ---- Records
   Task<Turn> turn(Held& held);
+  Task<Turn> turn_of_push(Held& held, std::uint64_t clock);
   Task<void> commit(Held& held, Record record, TaskGroup& tasks);
   Task<void> commit(Held& held, Record record, std::optional<Gradient> gradient, TaskGroup& tasks);
   Task<void> make(Held& held, Record record, std::optional<Gradient> gradient, TaskGroup& tasks);

@@ -27,6 +27,17 @@ Task<Server::Turn> Server::turn(Held& held) {
   co_return Turn(held);
 }
 
+Task<Server::Turn> Server::turn_of_push(Held& held, std::uint64_t clock) {
+  struct Waiting {
+    Held& held;
+    std::multiset<std::uint64_t>::iterator at;
+    ~Waiting() { held.waiting.erase(at); }
+  };
+  const Waiting waiting{held, held.waiting.insert(clock)};
+  while (held.busy || *held.waiting.begin() < clock) co_await held.changed.wait();
+  co_return Turn(held);
+}
+
 // REQUIRES: it is this one's turn, and this is the head.
 Task<void> Server::commit(Held& held, Record record, TaskGroup& tasks) {
   return commit(held, record, std::nullopt, tasks);

@@ -22,6 +22,7 @@ struct ServedJob {
 
   ServedOptions options{.batch = 6};
   QuadraticOptions problem{.seed = kServedSeed, .dimensions = Elements(100)};
+  Learner* other = nullptr;  // in place of the quadratic
   std::uint64_t samples = 240;
   bool keeps = true;  // checkpoints; false where a disk cannot be shared by threads
   // By worker. Nodes may be on several threads.
@@ -29,7 +30,8 @@ struct ServedJob {
   std::map<NodeId, std::vector<float>> results;
   std::map<NodeId, std::vector<Time>> steps;  // when each was done
   std::map<NodeId, std::vector<double>> staleness;
-  Staleness measured;  // of all pushes
+  std::map<NodeId, Duration> waits;  // in all
+  Staleness measured;                // of all pushes
   // Called with the worker, and how many steps it has made.
   std::function<void(NodeId, std::size_t)> after_step = {};
 
@@ -71,6 +73,7 @@ struct ServedJob {
       const std::lock_guard lock(job_.mutex);
       job_.steps[node_.id].push_back(node_.env.now());
       job_.staleness[node_.id].push_back(report.staleness);
+      job_.waits[node_.id] += report.wait;
       return job_.steps[node_.id].size();
     }
     ServedJob& job_;
@@ -78,7 +81,8 @@ struct ServedJob {
   };
 
   Task<void> run(Node& node) {
-    QuadraticLearner learner(problem);
+    QuadraticLearner quadratic(problem);
+    Learner& learner = other != nullptr ? *other : static_cast<Learner&>(quadratic);
     Replica replica(node.endpoint, learner, Ledger(kServedSeed, samples), slots(options.rule));
     SnapshotKeeper snapshots(node, "checkpoint", learner.layout());
     NoKeeper nothing;

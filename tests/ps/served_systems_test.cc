@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "ps/served_job.h"
+#include "ps/softmax.h"
 #include "strategy/registry.h"
 
 namespace shoal {
@@ -20,6 +21,10 @@ class Systems : public testing::Test {
     Staleness staleness;
     std::uint64_t messages = 0;
     std::map<NodeId, std::vector<Time>> steps;
+    std::map<NodeId, Duration> waits;
+    double mean_wait(NodeId worker) const {
+      return seconds(waits.at(worker)) / static_cast<double>(steps.at(worker).size());
+    }
   };
 
   static ServedOptions like(const char* name) {
@@ -33,6 +38,7 @@ class Systems : public testing::Test {
     ServedJob job;
     job.samples = samples;
     job.problem = problem;
+    job.other = learner;
     job.options = options;
     const std::size_t servers = options.serving.servers;
     Cluster cluster = served_cluster(job, servers, workers);
@@ -40,19 +46,23 @@ class Systems : public testing::Test {
     if (slow > 1) cluster.stragglers.back() = {Straggler::Kind::Constant, slow};
     for (std::size_t i = servers; noise > 0 && i < servers + workers; ++i)
       cluster.stragglers[i] = {Straggler::Kind::Jitter, noise};
+    if (update_ns > 0) cluster.ns_per_element[static_cast<std::size_t>(Work::Update)] = update_ns;
     World world(cluster, {.seed = seed});
     Run run;
     run.messages = run_served(job, world).messages;
     run.w = job.results[NodeId(static_cast<std::uint32_t>(servers))];
     run.staleness = job.measured;
     run.steps = job.steps;
+    run.waits = job.waits;
     return run;
   }
   double loss(const Run& run) const { return QuadraticLearner(problem).loss(run.w); }
 
+  Learner* learner = nullptr;  // null: the quadratic
   std::uint64_t samples = 480;
   QuadraticOptions problem{.seed = kServedSeed, .dimensions = Elements(100)};
   double noise = 0;
+  double update_ns = 0;  // of a parameter; 0: as usual
 };
 
 // ---- downpour
@@ -122,6 +132,14 @@ TEST_F(Systems, NobodyWaitsWhileTheSpreadIsWithinTheBound) {
   EXPECT_LE(last(run(bound, 4)), last(run(free, 4)) + 5ms);
 }
 
+TEST_F(Systems, OfThePushesThatWaitTheOneFurthestBehindGoesFirst) {
+  // The server is slower than the workers: pushes pile up there.
+  samples = 2400;
+  update_ns = 2e5;
+  const Run crowded = run(like("asgd"), 6, 3);
+  EXPECT_LT(crowded.mean_wait(NodeId(6)), 0.7 * crowded.mean_wait(NodeId(1)));
+}
+
 // ---- dynsgd, consgd
 
 TEST_F(Systems, LateUpdatesCountLessWithDynsgdAndItsLossIsLowerThanSsps) {
@@ -161,6 +179,28 @@ TEST_F(Systems, LambdaIsWhatSetsDcAsgdApartFromAsgd) {
   none.serving.compensation.lambda = 0;
   EXPECT_EQ(run(none, 4).w, run(like("asgd"), 4).w);
   EXPECT_NE(run(like("dc-asgd"), 4).w, run(like("asgd"), 4).w);
+}
+
+// By the distance from where SGD with one worker comes to.
+TEST_F(Systems, OnSoftmaxRegressionDcAsgdIsNearerToTheSequentialPath) {
+  samples = 960;
+  int nearer = 0;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    SoftmaxLearner softmax{Seed(seed)};
+    learner = &softmax;
+    ServedOptions asgd = like("asgd"), dc = like("dc-asgd");
+    asgd.eta = dc.eta = 0.5;
+    dc.serving.compensation.lambda = 1;
+    const std::vector<float> path = run(asgd, 1).w;
+    const auto distance = [&](const Run& r) {
+      double sum = 0;
+      for (std::size_t i = 0; i < path.size(); ++i)
+        sum += (r.w[i] - path[i]) * static_cast<double>(r.w[i] - path[i]);
+      return sum;
+    };
+    if (distance(run(dc, 8)) < distance(run(asgd, 8))) ++nearer;
+  }
+  EXPECT_GE(nearer, 9);
 }
 
 // ---- async-momentum

@@ -1,0 +1,68 @@
+// Softmax regression on synthetic data: the smallest model whose gradients' outer product tells of
+// its curvature, as that of any log-likelihood does.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/random.h"
+#include "learner/layout.h"
+#include "learner/learner.h"
+
+namespace shoal {
+
+class SoftmaxLearner final : public Learner {
+ public:
+  static constexpr std::size_t kFeatures = 8, kClasses = 3;
+
+  explicit SoftmaxLearner(Seed seed)
+      : seed_(seed), layout_(Layout::plain(Elements(kFeatures * kClasses))) {
+    Random random(seed, Purpose::Problem);
+    for (float& c : centres_) c = static_cast<float>(random.normal());
+  }
+
+  const Layout& layout() const override { return layout_; }
+  Substance substance() const override { return Substance::Real; }
+  void initialize(Range state) const override { std::ranges::fill(state.data(), 0.0F); }
+  Task<void> gradient(Env& env, Range w, GradientTarget target, Portion portion,
+                      Channel<Ready>& ready, Score& score) override {
+    co_await env.work(Work::Backward, Elements(portion.samples.size() * kFeatures), [&] {
+      std::ranges::fill(target.g.data(), 0.0F);
+      add_gradients(w.data(), portion.samples, target.g.data());
+    });
+    score.samples += portion.samples.size();
+    ready.push({0, Elements(0), target.g.n});
+    ready.close();
+  }
+  Task<Score> evaluate(Env&, Range, std::uint64_t, std::uint64_t) override { co_return Score(); }
+  std::uint64_t held_out() const override { return 0; }
+
+  void add_gradients(std::span<const float> w, std::span<const SampleId> samples,
+                     std::span<float> g) const {
+    for (const SampleId sample : samples) {
+      Random random(seed_, Purpose::Noise, sample);
+      const std::size_t label = sample % kClasses;
+      std::array<float, kFeatures> x{};
+      for (std::size_t i = 0; i < kFeatures; ++i)
+        x[i] = centres_[label * kFeatures + i] + static_cast<float>(random.normal());
+      std::array<float, kClasses> p{};
+      float sum = 0;
+      for (std::size_t k = 0; k < kClasses; ++k) {
+        for (std::size_t i = 0; i < kFeatures; ++i) p[k] += w[k * kFeatures + i] * x[i];
+        p[k] = std::exp(std::min(p[k], 30.0F));
+        sum += p[k];
+      }
+      for (std::size_t k = 0; k < kClasses; ++k)
+        for (std::size_t i = 0; i < kFeatures; ++i)
+          g[k * kFeatures + i] += (p[k] / sum - (k == label ? 1.0F : 0.0F)) * x[i];
+    }
+  }
+
+ private:
+  Seed seed_;
+  Layout layout_;
+  std::array<float, kFeatures * kClasses> centres_{};
+};
+
+}  // namespace shoal
