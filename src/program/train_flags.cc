@@ -234,7 +234,7 @@ Rule rule_of(const TrainFlags& f) {
   const Recipe recipe = recipe_of(f);
   const bool late =
       recipe.updater == Updater::Servers && !moves_in_step(recipe.serving.consistency);
-  if (late && usual == "momentum") usual = "sgd";
+  if (own.empty() && late && !recipe.serving.lower_momentum && usual == "momentum") usual = "sgd";
   Rule rule = parse_rule(f.optimizer == "auto" ? usual : f.optimizer);
   using enum RuleKind;
   const RuleKind kind = rule.kind;

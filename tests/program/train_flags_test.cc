@@ -8,6 +8,7 @@
 #include "program/command_line.h"
 #include "program/config.h"
 #include "program/simulate_run.h"
+#include "strategy/registry.h"
 
 namespace shoal {
 namespace {
@@ -145,6 +146,15 @@ TEST_F(LargeBatchPlan, StatisticsOfAllWorkersExcludeWhatDoesNotWaitForAll) {
     all.insert(all.end(), {"--batch-norm", "sync"});
     EXPECT_THAT(refused(all, 2),
                 AllOf(HasSubstr("--batch-norm sync with"), HasSubstr("take --batch-norm local")));
+  }
+}
+
+TEST(TrainFlags, EverySystemIsOneSettingAway) {
+  for (const System& system : systems()) {
+    TrainFlags flags;
+    flags.like = system.name;
+    flags.workers = "4";
+    EXPECT_NO_THROW(check_flags(flags)) << system.name;
   }
 }
 
