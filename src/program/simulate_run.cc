@@ -122,7 +122,9 @@ std::vector<Option> simulate_options(TrainFlags& flags, SimulateFlags& how) {
       {"--network", "rate and latency of each host's link: 10gbit:20us", &how.network},
       {"--memory", "the same between workers of one host", &how.memory},
       {"--hosts-of", "how many workers share a host; each has a core", &how.hosts_of},
-      {"--stragglers", "none, or a list: constant:2@1 (worker 1), jitter:0.2, pareto:1.5",
+      {"--stragglers",
+       "none, or a list: constant:2@1 (worker 1), jitter:0.2, pareto:1.5, "
+       "exponential:1",
        &how.stragglers},
       {"--faults",
        "none, seed:7, or a list: crash:2@3s+1s, power-loss, freeze, slow:1@2s+1sx4, partition, "

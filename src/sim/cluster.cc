@@ -27,7 +27,7 @@ std::string describe(const Cluster& c) {
   static constexpr const char* kCompletion[] = {"at once", "when matched", "by seed"};
   text += fmt::format(", sends complete {}", kCompletion[static_cast<std::size_t>(c.completion)]);
   for (std::size_t i = 0; i < c.stragglers.size(); ++i) {
-    static constexpr const char* kKind[] = {"", "constant", "jitter", "heavy tail"};
+    static constexpr const char* kKind[] = {"", "constant", "jitter", "heavy tail", "exponential"};
     const Straggler& s = c.stragglers[i];
     if (s.kind != Straggler::Kind::None)
       text += fmt::format(", node {} slow ({} {:.2f})", i, kKind[static_cast<std::size_t>(s.kind)],

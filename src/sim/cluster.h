@@ -41,9 +41,11 @@ struct Placement {
 
 // The cost of work is n x ns_per_element[kind], times what makes the node slow.
 struct Straggler {
-  enum class Kind : std::uint8_t { None, Constant, Jitter, HeavyTail };
+  enum class Kind : std::uint8_t { None, Constant, Jitter, HeavyTail, Exponential };
   Kind kind = Kind::None;
-  double factor = 1;  // Constant: multiplies; Jitter: relative deviation; HeavyTail: Pareto shape
+  // Constant, Exponential: multiplies, in the mean; Jitter: relative deviation; HeavyTail: Pareto
+  // shape.
+  double factor = 1;
 };
 
 // When a send completes: a network may buffer the message or wait for the receiver.

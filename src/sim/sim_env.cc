@@ -71,6 +71,7 @@ double SimEnv::slowness() {
   if (s.kind == Straggler::Kind::Constant) return s.factor;
   Random random(seed(), Purpose::Straggler, node_.value(),
                 std::uint64_t{incarnation_.value()} << 40U | works_++);
+  if (s.kind == Straggler::Kind::Exponential) return s.factor * random.exponential();
   if (s.kind == Straggler::Kind::Jitter) return std::max(0.1, 1 + s.factor * random.normal());
   return std::min(random.pareto(s.factor), 1000.0);  // a tail, but not for ever
 }

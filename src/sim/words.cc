@@ -179,8 +179,12 @@ std::vector<Straggler> parse_stragglers(std::string_view text, std::size_t nodes
     } else if (name == "pareto") {
       s.kind = Straggler::Kind::HeavyTail;
       least = 0.1;
+    } else if (name == "exponential") {
+      s.kind = Straggler::Kind::Exponential;
+      least = 0.001;
     } else {
-      const std::vector<std::string> known = {"constant", "jitter", "pareto", "none"};
+      const std::vector<std::string> known = {"constant", "jitter", "pareto", "exponential",
+                                              "none"};
       word.refuse(fmt::format("'{}' is not known. {}", name, suggest(name, known)));
     }
     word.require(':');

@@ -32,6 +32,7 @@ struct StepReport {
   std::vector<ExchangeSpan> exchanges;
   Rank rank;             // of this worker in the view
   double staleness = 0;  // updates between the read that it is based on and its own
+  Step read;             // the state that it has now, where servers have it
 };
 
 // An evaluation by all workers together. The same may be reported twice, when workers were lost.

@@ -168,6 +168,7 @@ Task<void> ServedWorker::advance() {
   const Visit moves = [&](std::uint32_t k) { return move_alone(k, samples); };
   if (share_.n > 0) co_await at_all_shards(moves);
   report_.wait = node_.env.now() - begin;
+  report_.read = Step(had_[0].version);
   if (journal_ != nullptr) co_await journal_->step_done(report_);
 }
 

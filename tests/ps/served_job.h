@@ -32,6 +32,8 @@ struct ServedJob {
   std::map<NodeId, std::vector<double>> staleness;
   std::map<NodeId, Duration> waits;  // in all
   Staleness measured;                // of all pushes
+  // Called with what a worker has read after a step, and the version of it.
+  std::function<void(std::uint64_t, std::span<const float>)> after_read = {};
   // Called with the worker, and how many steps it has made.
   std::function<void(NodeId, std::size_t)> after_step = {};
 
@@ -54,10 +56,12 @@ struct ServedJob {
   };
   class Told final : public Journal {
    public:
-    Told(ServedJob& job, Node& node) : job_(job), node_(node) {}
+    Told(ServedJob& job, Node& node, Replica& replica)
+        : job_(job), node_(node), replica_(replica) {}
     Task<void> step_done(StepReport report) override {
       const std::size_t made = note(report);
       if (job_.after_step) job_.after_step(node_.id, made);
+      if (job_.after_read) job_.after_read(report.read.value(), replica_.parameters().data());
       co_return;
     }
     Task<void> evaluated(EvaluationReport) override { co_return; }
@@ -78,6 +82,7 @@ struct ServedJob {
     }
     ServedJob& job_;
     Node& node_;
+    Replica& replica_;
   };
 
   Task<void> run(Node& node) {
@@ -87,7 +92,7 @@ struct ServedJob {
     SnapshotKeeper snapshots(node, "checkpoint", learner.layout());
     NoKeeper nothing;
     Keeper& keeper = keeps ? static_cast<Keeper&>(snapshots) : nothing;
-    Told told(*this, node);
+    Told told(*this, node, replica);
     co_await served_node(node, learner, keeper, replica, options, &told);
     const std::span<float> w = replica.parameters().data();
     const std::lock_guard lock(mutex);

@@ -205,6 +205,49 @@ TEST_F(Systems, OnSoftmaxRegressionDcAsgdIsNearerToTheSequentialPath) {
 
 // ---- async-momentum
 
+// w(t+1) - w(t) = mu (w(t) - w(t-1)) - alpha (w(t) - optimum), fitted to the mean path of many runs.
+TEST_F(Systems, LateGradientsAreAMomentumOfOneMinusOneOverP) {
+  constexpr std::size_t kWorkers = 4, kSteps = 60, kRuns = 200;
+  samples = kSteps;
+  problem.dimensions = Elements(4);
+  problem.condition = 1;
+  problem.noise = 0;
+  const QuadraticLearner quadratic(problem);
+  std::vector<double> sum(kSteps + 2, 0), seen(kSteps + 2, 0);
+  for (std::uint64_t seed = 1; seed <= kRuns; ++seed) {
+    ServedJob job;
+    job.samples = samples;
+    job.problem = problem;
+    job.options = like("asgd");
+    job.options.batch = 1;
+    job.options.eta = 0.2;
+    job.after_read = [&](std::uint64_t version, std::span<const float> w) {
+      if (version >= sum.size()) return;
+      sum[version] += (w[0] - quadratic.optimum()[0]) / -quadratic.optimum()[0];
+      seen[version] += 1;
+    };
+    Cluster cluster = served_cluster(job, 1, kWorkers);
+    for (HostModel& host : cluster.hosts) host.nic = {.latency = 1us, .bytes_per_s = 1e11};
+    cluster.ns_per_element = {1e6, 1e6, 0, 0, 0, 0, 0, 0};
+    cluster.stragglers.assign(1 + kWorkers, {Straggler::Kind::Exponential, 1});
+    World world(cluster, {.seed = Seed(seed)});
+    run_served(job, world);
+  }
+  double dd = 0, dw = 0, ww = 0, yd = 0, yw = 0;
+  for (std::size_t t = 2; t + 1 < kSteps - kWorkers; ++t) {
+    const auto w = [&](std::size_t i) { return sum[i] / seen[i]; };
+    ASSERT_GT(seen[t + 1], kRuns / 2.0) << t;
+    const double d = w(t) - w(t - 1), y = w(t + 1) - w(t);
+    dd += d * d;
+    dw += d * w(t);
+    ww += w(t) * w(t);
+    yd += y * d;
+    yw += y * w(t);
+  }
+  const double mu = (yd * ww - yw * dw) / (dd * ww - dw * dw);
+  EXPECT_NEAR(mu, 1 - 1.0 / kWorkers, 0.05);
+}
+
 TEST_F(Systems, AtManyWorkersALowerMomentumIsBetter) {
   samples = 4800;
   noise = 0.5;
@@ -232,6 +275,13 @@ TEST_F(Systems, StalenessOfSoftsyncIsAboutN) {
                                                 s.bins.end(), std::uint64_t{0});
     EXPECT_LE(above * 1000, s.pushes) << n;
   }
+}
+
+TEST_F(Systems, SoftsyncOfAsManyAsThereAreWorkersIsAsynchronous) {
+  ServedOptions soft = like("rudra"), async = like("asgd");
+  soft.serving.consistency.bound = 4;
+  soft.eta = 4 * async.eta;  // It takes a step of eta / n.
+  EXPECT_EQ(run(soft, 4).w, run(async, 4).w);
 }
 
 // ---- reject-stale, singa

@@ -50,6 +50,7 @@ TEST(Words, StragglersAreForAllNodesOrOne) {
   EXPECT_EQ(all[1].kind, Straggler::Kind::Constant);
   EXPECT_EQ(all[1].factor, 2);
   EXPECT_EQ(parse_stragglers("pareto:1.5", 2)[1].kind, Straggler::Kind::HeavyTail);
+  EXPECT_EQ(parse_stragglers("exponential:1", 2)[0].kind, Straggler::Kind::Exponential);
   EXPECT_EQ(parse_stragglers("none", 2)[1].kind, Straggler::Kind::None);
 }
 
