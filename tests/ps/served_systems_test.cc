@@ -205,7 +205,7 @@ TEST_F(Systems, OnSoftmaxRegressionDcAsgdIsNearerToTheSequentialPath) {
 
 // ---- async-momentum
 
-// w(t+1) - w(t) = mu (w(t) - w(t-1)) - alpha (w(t) - optimum), fitted to the mean path of many runs.
+// w(t+1) - w(t) = mu (w(t) - w(t-1)) - alpha (w(t) - optimum), fitted to the mean of many runs.
 TEST_F(Systems, LateGradientsAreAMomentumOfOneMinusOneOverP) {
   constexpr std::size_t kWorkers = 4, kSteps = 60, kRuns = 200;
   samples = kSteps;
