@@ -1,0 +1,165 @@
+"""Parameter servers, each a process or a part of a worker: they and their workers are killed, stopped and resumed, and
+every sample counts once.
+
+SHOAL_STRIKES: how often each test kills (2)."""
+import os
+import random
+import signal
+import time
+
+import train_support
+from train_support import Training, TrainTest, complete_checkpoint, metrics, summary, workers_of
+
+STRIKES = int(os.environ.get("SHOAL_STRIKES", "2"))
+# Steps of a millisecond or so.
+TINY = ["--model", "mlp:8-16-3", "--data", "synthetic:blobs,features=8,n=2000,test=64", "--batch", "5",
+        "--schedule", "constant", "--update", "servers"]
+
+
+class ServersTest(TrainTest):
+    @staticmethod
+    def members(training):
+        """How many are in the view that was announced last."""
+        views = [line for line in training.text(training.err).splitlines() if line.startswith("shoal: view ")]
+        return len(views[-1].split(":")[2].split()) if views else 0
+
+    def begun(self, training, count):
+        there = training.wait_until(lambda: self.members(training) == count and training.first_step(), "all nodes")
+        self.assertTrue(there, training.text(training.err))
+
+    def strike(self, training, rank, count):
+        """Kills it; the others go on."""
+        os.kill(workers_of(training.process.pid)[rank], signal.SIGKILL)
+        there = training.wait_until(lambda: self.members(training) < count, "a view without it")
+        self.assertTrue(there, training.text(training.err))
+
+    def assert_ledger(self, s, consumed, partial=0):
+        self.assertEqual(s["ledger"], {"consumed": consumed, "dropped": 0, "lost": 0, "partial": partial,
+                                       "repeated": 0, "missing": 0})
+
+
+class InStep(ServersTest):
+    def test_synchronous_gives_the_same_bits_every_time_and_those_that_owners_give(self):
+        shared = [*TINY[:8], "--epochs", "2", "--workers", "2"]
+        ways = {"inside": ["--update", "servers"], "apart": ["--update", "servers", "--servers", "2", "--copies", "2"],
+                "owners": ["--update", "owners"]}
+        results = {way: self.train(self.scratch / way, *shared, *flags) for way, flags in ways.items()}
+        self.assertEqual(len({s["params_sha256"] for s in results.values()}), 1, results)
+        for way, s in results.items():
+            self.assert_ledger(s, 2 * 2000)
+            self.assertEqual((s["staleness_max"], s["lost_nodes"]), (0, 0), way)
+        self.assertEqual([s["servers"] for s in results.values()], [0, 2, 0])
+
+
+class Killed(ServersTest):
+    def test_a_server_and_what_was_acknowledged_counts(self):
+        draw = random.Random(7)
+        folder = self.scratch / "server"
+        training = self.start(folder, *TINY, "--steps", 10**8, "--workers", "2", "--servers", "3", "--copies", "2")
+        for strike in range(STRIKES):
+            self.begun(training, 5)
+            time.sleep(0.3 + 0.2 * draw.random())
+            self.strike(training, 2 if strike == 0 else 2 + draw.randrange(3), 5)
+        self.begun(training, 5)
+        training.process.send_signal(signal.SIGTERM)
+        finished = training.finish()
+        self.assertEqual(finished.code, 3, finished)
+        s = summary(folder)
+        # Workers report what all servers have acknowledged.
+        self.assert_ledger(s, sum(line["samples"] for line in metrics(folder)))
+        self.assertEqual(s["lost_nodes"], STRIKES)
+        self.assertEqual(complete_checkpoint(folder), s["steps"])
+
+    def test_a_server_of_workers_that_are_bound_and_it_learns_all_the_same(self):
+        folder = self.scratch / "bounded"
+        training = self.start(folder, *TINY, "--epochs", "10", "--workers", "2", "--servers", "2", "--copies", "2",
+                              "--consistency", "bounded:3")
+        self.begun(training, 4)
+        self.strike(training, 2, 4)
+        finished = training.finish()
+        self.assertEqual(finished.code, 0, finished)
+        s = summary(folder)
+        self.assert_ledger(s, 10 * 2000)
+        self.assertGreater(s["test_accuracy"], 0.9)
+        # From its read to its push each worker makes at most s + 1 pushes, and the slowest none more than it.
+        self.assertLessEqual(s["staleness_max"], 2 * 3 + 1)
+
+    def test_a_worker_that_nobody_waits_for(self):
+        draw = random.Random(8)
+        folder = self.scratch / "worker"
+        training = self.start(folder, *TINY, "--epochs", "20", "--workers", "3", "--servers", "1", "--consistency",
+                              "async")
+        self.begun(training, 4)
+        self.strike(training, draw.randrange(3), 4)
+        finished = training.finish()
+        self.assertEqual(finished.code, 0, finished)
+        s = summary(folder)
+        # One server: a push is there or not, and nothing is in a part of the model only.
+        self.assert_ledger(s, 20 * 2000)
+        self.assertEqual(s["lost_nodes"], 1)
+        self.assertGreater(s["test_accuracy"], 0.9)
+
+    def test_a_worker_that_is_a_server_too(self):
+        folder = self.scratch / "both"
+        training = self.start(folder, *TINY, "--epochs", "20", "--workers", "3", "--copies", "2", "--consistency",
+                              "async")
+        self.begun(training, 3)
+        self.strike(training, 0, 3)
+        finished = training.finish()
+        self.assertEqual(finished.code, 0, finished)
+        s = summary(folder)
+        # Of its last push some servers may have their part, and others not.
+        self.assertLessEqual(s["ledger"]["partial"], 5)
+        self.assert_ledger(s, 20 * 2000 - s["ledger"]["partial"], s["ledger"]["partial"])
+
+
+class Stopped(ServersTest):
+    def test_it_saves_and_goes_on_from_there_with_any_number_of_workers(self):
+        folder = self.scratch / "stopped"
+        training = self.start(folder, *TINY, "--epochs", "20", "--workers", "3", "--servers", "1", "--consistency",
+                              "async")
+        self.begun(training, 4)
+        training.process.send_signal(signal.SIGTERM)
+        finished = training.finish()
+        self.assertEqual(finished.code, 3, finished)
+        stopped = summary(folder)
+        self.assert_ledger(stopped, sum(line["samples"] for line in metrics(folder)))
+        self.assertEqual(complete_checkpoint(folder), stopped["steps"])
+        self.assertIn(f"stopped after step {stopped['steps']} of ", finished.out)
+        finished = self.resume(folder, "--workers", "2").finish()
+        self.assertEqual(finished.code, 0, finished)
+        s = summary(folder)
+        self.assertEqual((s["workers"], s["servers"]), (2, 1))
+        self.assert_ledger(s, 20 * 2000)
+        self.assertGreater(s["steps"], stopped["steps"])
+
+
+class Refused(ServersTest):
+    def test_what_cannot_be_and_what_to_do_instead(self):
+        alone = TINY[:-2]
+        cases = {
+            r"--consistency, .* without --update servers.*take --update servers": [*alone, "--consistency", "bounded:3"],
+            r"--servers, .* without --update servers.*take --update servers": [*alone, "--servers", "2"],
+            r"more --copies than servers.*take --copies 2": [*TINY, "--copies", "3", "--servers", "2"],
+            r"--copies 0.*take --copies 1": [*TINY, "--copies", "0"],
+            r"--consistency bonded:3.*Did you mean 'bounded'": [*TINY, "--consistency", "bonded:3"],
+            r"--consistency bounded:-1": [*TINY, "--consistency", "bounded:-1"],
+            r"--consistency softsync:0": [*TINY, "--consistency", "softsync:0"],
+            r"--save-every 5 with --update servers.*leave it away": [*TINY, "--save-every", "5"],
+            r"--batch-growth 2@1 with --update servers.*leave one": [*TINY, "--batch-growth", "2@1"],
+            r"--clip-norm 1 with --update servers.*--update owners": [*TINY, "--clip-norm", "1"],
+            r"--optimizer lars with --update servers": [*TINY, "--optimizer", "lars"],
+            r"--consistency value:0.1 with --optimizer momentum.*--optimizer sgd":
+                [*TINY, "--consistency", "value:0.1", "--optimizer", "momentum"],
+            r"--weigh staleness.*--weigh even": [*TINY, "--weigh", "staleness"],
+        }
+        for message, arguments in cases.items():
+            out = self.scratch / "refused"
+            finished = Training(out, *arguments, "--workers", "2", "--out", out).finish()
+            self.assertEqual(finished.code, 1, finished)
+            self.assertRegex(finished.err, message)
+            self.assertFalse(out.exists())
+
+
+if __name__ == "__main__":
+    train_support.main()
