@@ -45,7 +45,10 @@ struct SimulationTest : testing::Test {
 
   Simulated run(Learner& learner, const std::string& faults = "none") {
     Simulation simulation;
-    simulation.cluster = Cluster::uniform(plan.workers, parse_link("", "1gbit:20us"));
+    const std::uint64_t servers = plan.recipe.serving.servers;
+    simulation.cluster = Cluster::uniform(plan.workers + servers, parse_link("", "1gbit:20us"));
+    for (std::uint64_t i = 0; i < servers; ++i)
+      simulation.cluster.nodes[plan.workers + i].role = Role::Server;
     simulation.cluster.ns_per_element = {1, 1, 0.5, 1, 0, 0, 0.2, 0};
     simulation.cluster.timing_only = learner.substance() == Substance::Phantom;
     simulation.faults = parse_faults(faults, plan.workers);
@@ -90,6 +93,30 @@ TEST_F(SimulationTest, ServersInStepEqualAllReduceBitForBit) {
     plan.recipe.serving.consistency = {Consistency::Kind::Async};
     EXPECT_NE(run(learner).result.train.summary.params_sha256, expected);
   }
+}
+
+// Of N parameters: a gradient to the server; a server inside each worker sends to and reads from all
+// others, which is what all-reduce sends.
+TEST_F(SimulationTest, BytesOfAStepThroughServersAreTheirFormula) {
+  plan.evaluate = plan.audit = false;
+  plan.samples = 4096;
+  plan.epochs = 1;
+  const auto phantom = phantom_of(pace, buckets);
+  constexpr double kBytes = 9'000 * 4;
+  const auto bytes_each = [&](const Serving& serving) {
+    plan.recipe = Recipe();
+    plan.recipe.updater = Updater::Servers;
+    plan.recipe.serving = serving;
+    const double steps = 4096.0 / 8 / static_cast<double>(plan.workers);  // of a worker
+    return run(*phantom).result.train.summary.bytes_sent_per_worker / steps / kBytes;
+  };
+  const Consistency async{Consistency::Kind::Async};
+  EXPECT_NEAR(bytes_each({.consistency = async, .servers = 1}), 1, 0.1);
+  EXPECT_NEAR(bytes_each({.consistency = async, .servers = 3}), 1, 0.1);
+  EXPECT_NEAR(
+      bytes_each({.consistency = async, .servers = 1, .push_every = 4, .fetch = {.steps = 4}}),
+      0.25, 0.1);
+  EXPECT_NEAR(bytes_each({}), 2 * 3.0 / 4, 0.05);
 }
 
 TEST_F(SimulationTest, LeavesTheRunFolderOfATraining) {
