@@ -95,8 +95,8 @@ TEST_F(SimulationTest, ServersInStepEqualAllReduceBitForBit) {
   }
 }
 
-// Of N parameters: a gradient to the server; a server inside each worker sends to and reads from all
-// others, which is what all-reduce sends.
+// Of N parameters: a gradient to the server; a server inside each worker sends to and reads from
+// all others, which is what all-reduce sends.
 TEST_F(SimulationTest, BytesOfAStepThroughServersAreTheirFormula) {
   plan.evaluate = plan.audit = false;
   plan.samples = 4096;
