@@ -12,17 +12,18 @@ namespace {
 struct Format {
   std::string_view name;
   std::string_view rest;  // how the rest is written, for messages
+  bool augments;          // whether its samples can be varied
   Dataset (*open)(std::string_view, const DatasetOptions&, const FileOpener&);
 };
 
 constexpr std::array kFormats{
-    Format{"fashion-mnist", "", open_fashion_mnist},
-    Format{"idx", ":DIR", open_idx},
-    Format{"cifar10", ":DIR", open_cifar10},
-    Format{"csv", ":FILE[:label=COLUMN]", open_csv},
-    Format{"libsvm", ":FILE", open_libsvm},
-    Format{"text", ":FILE", open_text},
-    Format{"synthetic", ":KIND[,key=value...]", open_synthetic},
+    Format{"fashion-mnist", "", true, open_fashion_mnist},
+    Format{"idx", ":DIR", true, open_idx},
+    Format{"cifar10", ":DIR", true, open_cifar10},
+    Format{"csv", ":FILE[:label=COLUMN]", false, open_csv},
+    Format{"libsvm", ":FILE", false, open_libsvm},
+    Format{"text", ":FILE", true, open_text},
+    Format{"synthetic", ":KIND[,key=value...]", false, open_synthetic},
 };
 
 }  // namespace
@@ -47,6 +48,9 @@ Dataset open_dataset(const std::string& spec, const DatasetOptions& options,
     if (rest.empty() != format.rest.empty())
       throw ConfigError(
           fmt::format("dataset {} is written {}{}, not {}", name, name, format.rest, shown(spec)));
+    if (options.augment && !format.augments)
+      throw ConfigError(
+          fmt::format("--augment: rows of {} are neither images nor text; leave it away", name));
     return format.open(rest, options, opener);
   }
   throw ConfigError(fmt::format("{} is no dataset. {}", shown(name), suggest(name, known)));

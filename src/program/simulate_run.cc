@@ -11,6 +11,8 @@
 #include "launch/ranks.h"
 #include "program/build_info.h"
 #include "sim/words.h"
+#include "strategy/registry.h"
+#include "strategy/sync.h"
 #include "train/simulation.h"
 
 namespace shoal {
@@ -67,6 +69,11 @@ void check_how(const SimulateFlags& how, const TrainFlags& flags) {
     throw ConfigError("--parameters stands for a model that is not there: take --timing-only too");
   if (how.parameters > 0 && how.ns_per_sample == "auto")
     throw ConfigError("--parameters has no model to measure: say --ns-per-sample, as 500000");
+  const std::uint64_t buckets = how.parameters / std::max<std::uint64_t>(1, flags.bucket_bytes / 4);
+  if (flags.bucket_bytes > 0 && buckets >= kBucketsMax)
+    throw ConfigError(fmt::format(
+        "--bucket-bytes {}: {} parameters would be more than {} buckets; take at least {}",
+        flags.bucket_bytes, how.parameters, kBucketsMax, 4 * how.parameters / kBucketsMax + 4));
   if (how.samples == 0) throw ConfigError("--samples 0: take 1 at least");
   if (!flags.hosts.empty() || !flags.store.empty() || !flags.listen.empty())
     throw ConfigError(
@@ -188,7 +195,10 @@ TorchLearnerOptions SimulateRun::learner_options() const {
 std::vector<Elements> SimulateRun::buckets() {
   if (needs_learner()) return buckets_of(*learner);
   std::vector<Elements> all;
-  const std::uint64_t each = std::max<std::uint64_t>(1, bucket_bytes_of(flags).value() / 4);
+  // The model that is not there is one tensor.
+  const Bytes bytes = bucket_bytes_of(flags);
+  const std::uint64_t each =
+      bytes == kEachTensor ? how.parameters : std::max<std::uint64_t>(1, bytes.value() / 4);
   for (std::uint64_t left = how.parameters; left > 0; left -= all.back().value())
     all.emplace_back(std::min(left, each));
   return all;

@@ -44,6 +44,8 @@
 
 namespace shoal {
 
+inline constexpr std::uint64_t kBucketsMax = 4096;  // of a gradient
+
 struct SyncOptions {
   // Behaviour.
   Step steps{100};

@@ -17,7 +17,6 @@ namespace {
 
 // Numbers of the collective operations of one view. Those of a step are its buckets', each with
 // several, and below kNotes; the others are counted by step.
-constexpr std::uint64_t kBucketsMax = 4096;
 constexpr std::uint64_t kOperationsEach = 8;
 constexpr std::uint64_t kReduce = 0;
 constexpr std::uint64_t kSpread = 1;  // and on, one for each array of the state

@@ -73,6 +73,12 @@ TEST(Spec, ValuesThatCannotBeMeantAreRefused) {
             "synthetic: features x classes = 10000000 x 60000 are too many to keep in memory");
 }
 
+TEST(Spec, RowsOfNumbersCannotBeAugmented) {
+  DatasetOptions options;
+  options.augment = true;
+  EXPECT_THROW(open_dataset("synthetic:blobs", options, MemoryFiles().opener()), ConfigError);
+}
+
 TEST(Text, AWindowsTargetIsTheCharacterThatFollows) {
   MemoryFiles files;
   files["a:b.txt"] = "abcabcabcabcabcabcab";  // 18 to train, 2 to test

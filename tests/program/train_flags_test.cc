@@ -209,6 +209,13 @@ TEST(SimulateFlags, WhatCannotBeSimulatedIsRefused) {
               HasSubstr("there is no node 1"));
   EXPECT_THAT(simulate_refusal([](TrainFlags&, SimulateFlags& h) { h.hosts_of = 0; }),
               HasSubstr("--hosts-of 0"));
+  EXPECT_THAT(simulate_refusal([](TrainFlags& f, SimulateFlags& h) {
+                h.parameters = 1'000'000;
+                h.timing_only = true;
+                h.ns_per_sample = "1000";
+                f.bucket_bytes = 8;
+              }),
+              AllOf(HasSubstr("--bucket-bytes 8"), HasSubstr("take at least 980")));
   EXPECT_THAT(simulate_refusal([](TrainFlags&, SimulateFlags& h) { h.memory = "slow"; }),
               HasSubstr("--memory slow"));
 }
