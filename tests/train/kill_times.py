@@ -1,14 +1,19 @@
-"""How long the others take to commit their next step when workers of `shoal train` are killed.
+"""How long the others take to commit their next step when workers or servers of `shoal train` are killed.
 
-  kill_times.py SHOAL STRIKES [OPTION...]      options of `shoal train`; LeNet on Fashion-MNIST, 4 workers
+  kill_times.py SHOAL STRIKES [--kill workers] [OPTION...]     options of `shoal train`; LeNet on Fashion-MNIST, 4 workers
 
-Strikes in four ways in turn (a random worker, rank 0, a frozen one inside a collective, right after all have come
+Strikes in four ways in turn (a random one, the first, a frozen one inside a collective, right after all have come
 together) and, where etcd is installed, the coordinator's process in a run of its own. Prints a line for each way:
 how often, median and worst time in milliseconds, from the kill to the first step that was committed in a view
-without the victim, as metrics.jsonl has it."""
+without the victim, as metrics.jsonl has it.
+
+With --servers among the options servers are killed; of those that have just come together only the one that is new:
+the others may be the only ones that have their shards. With --kill workers too, workers are killed, and a line says
+which part of their rate the others keep: steps in a second before the strike and after it."""
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import socket
@@ -19,11 +24,20 @@ import tempfile
 import time
 
 STRIKES, OPTIONS = int(sys.argv[2]), sys.argv[3:]
+KILL_WORKERS = OPTIONS[:2] == ["--kill", "workers"]
+if KILL_WORKERS:
+    OPTIONS = OPTIONS[2:]
 import train_support  # noqa: E402: reads argv
 from train_support import Training, metrics, summary, workers_of  # noqa: E402
 
 WORKERS = 4
-WAYS = ["random moment", "rank 0", "inside a collective", "right after a view"]
+SERVERS = int(OPTIONS[OPTIONS.index("--servers") + 1]) if "--servers" in OPTIONS else 0
+NODES = WORKERS + SERVERS
+VICTIMS = range(WORKERS, NODES) if SERVERS and not KILL_WORKERS else range(WORKERS)
+WAYS = ["random moment", f"rank {VICTIMS[0]}", "inside a collective", "right after a view"]
+NAME = "shoal train, 4 workers" + (f", {SERVERS} servers, SIGKILL of {'servers' if VICTIMS[0] else 'workers'}"
+                                   if SERVERS else ", SIGKILL")
+RATE_S = 2  # seconds of which the rate is taken, before a strike and after it
 
 
 def members(training):
@@ -42,13 +56,26 @@ def coordinator(training):
     return int(lines[-1].split("node ")[1].split(":")[0])
 
 
+def newest(training):
+    """Who came into a view last."""
+    return int(re.findall(r"node (\d+)\.\d+ in\b", training.text(training.err))[-1])
+
+
 def strike(training, way, draw):
-    """Kills a worker; when that was, by the wall clock."""
-    training.wait_until(lambda: members(training) == WORKERS, "all workers")
+    """Kills one; when that was, by the wall clock, and who it was."""
+    training.wait_until(lambda: members(training) == NODES, "all nodes")
+    if KILL_WORKERS:
+        time.sleep(RATE_S)
     if way != "right after a view":
         time.sleep(0.3 + 0.4 * draw.random())
-    rank = {"rank 0": 0, "coordinator": None}.get(way, draw.randrange(WORKERS))
-    pid = workers_of(training.process.pid).get(coordinator(training) if rank is None else rank)
+    rank = draw.choice(VICTIMS)
+    if way == WAYS[1]:
+        rank = VICTIMS[0]
+    elif way == "coordinator":
+        rank = coordinator(training)
+    elif way == "right after a view" and VICTIMS[0] > 0:
+        rank = newest(training)
+    pid = workers_of(training.process.pid).get(rank)
     if pid is None:
         return None
     if way == "inside a collective":
@@ -56,14 +83,16 @@ def strike(training, way, draw):
         time.sleep(0.05)
     when = time.time()
     os.kill(pid, signal.SIGKILL)
-    training.wait_until(lambda: members(training) < WORKERS, "a view without it")
-    return when
+    training.wait_until(lambda: members(training) < NODES, "a view without it")
+    if KILL_WORKERS:
+        time.sleep(RATE_S)
+    return when, rank
 
 
 def recoveries(folder, strikes):
     started = float(summary(folder)["started_s"])
     lines = sorted((line["time_s"], line["view"], line["epoch"]) for line in metrics(folder))
-    for way, when in strikes:
+    for way, when, _ in strikes:
         at = when - started
         _, before, epoch = max((line for line in lines if line[0] < at), default=(0, 0, 0))
         time_s, _, then = min(line for line in lines if line[0] > at and line[1] > before)
@@ -71,22 +100,39 @@ def recoveries(folder, strikes):
         yield way if then == epoch else "with an evaluation before the next step", time_s - at
 
 
+def rates_kept(folder, strikes):
+    """Of each strike, the steps that those who were not struck made after it, for each that they made before."""
+    started = float(summary(folder)["started_s"])
+    lines = metrics(folder)
+    for _, when, victim in strikes:
+        at = when - started
+        others = [line["time_s"] - at for line in lines if line["node"] != victim]
+        yield sum(0 <= t < RATE_S for t in others) / sum(-RATE_S <= t < 0 for t in others)
+
+
 def run(ways, count, *options):
     folder = pathlib.Path(tempfile.mkdtemp()) / "run"
-    model = OPTIONS or ["--model", "lenet", "--data", "fashion-mnist", "--batch", "16"]
-    training = Training(folder, *model, "--steps", "100000000", "--workers", WORKERS, "--out", folder, *options)
+    model = [] if "--model" in OPTIONS else ["--model", "lenet", "--data", "fashion-mnist", "--batch", "16"]
+    training = Training(folder, *model, *OPTIONS, "--steps", "100000000", "--workers", WORKERS, "--out", folder,
+                        *options)
     draw, strikes = random.Random(3), []
     for i in range(count):
-        when = strike(training, ways[i % len(ways)], draw)
-        if when is not None:
-            strikes.append((ways[i % len(ways)], when))
-    training.wait_until(lambda: members(training) == WORKERS, "all workers at the end")
+        struck = strike(training, ways[i % len(ways)], draw)
+        if struck is not None:
+            strikes.append((ways[i % len(ways)], *struck))
+    training.wait_until(lambda: members(training) == NODES, "all nodes at the end")
     training.wait_until(lambda: metrics(folder)[-1]["view"] >= last_view(training), "a step of the last view")
     training.process.send_signal(signal.SIGTERM)
     finished = training.finish()
     assert finished.code == 3, finished
     s = summary(folder)
     assert s["ledger"]["repeated"] == s["ledger"]["missing"] == s["ledger"]["lost"] == 0, s
+    if VICTIMS[0] > 0:  # All workers lived to report what the servers had acknowledged: that it counts.
+        assert s["ledger"]["consumed"] == sum(line["samples"] for line in metrics(folder)), s
+    if KILL_WORKERS:
+        kept = list(rates_kept(folder, strikes))
+        print(f"{NAME}: the others keep {100 * statistics.median(kept):.0f} % of their rate, at least "
+              f"{100 * min(kept):.0f} %", flush=True)
     times = {}
     for way, took in recoveries(folder, strikes):
         times.setdefault(way, []).append(1000 * took)
@@ -119,12 +165,12 @@ def with_etcd(count):
 
 def main():
     times = run(WAYS, STRIKES)
-    if shutil.which("etcd"):
+    if shutil.which("etcd") and not SERVERS:
         times.update(with_etcd(STRIKES // 5 + 1))
     for way, took in times.items():
-        report(f"shoal train, 4 workers, SIGKILL, {way}", took)
+        report(f"{NAME}, {way}", took)
     everything = [t for way, took in times.items() if not way.startswith("with an evaluation") for t in took]
-    report("shoal train, 4 workers, SIGKILL, all without one", everything)
+    report(f"{NAME}, all without one", everything)
 
 
 try:
