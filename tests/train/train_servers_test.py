@@ -151,7 +151,7 @@ class Refused(ServersTest):
             r"--optimizer lars with --update servers": [*TINY, "--optimizer", "lars"],
             r"--consistency value:0.1 with --optimizer momentum.*--optimizer sgd":
                 [*TINY, "--consistency", "value:0.1", "--optimizer", "momentum"],
-            r"--weigh staleness.*--weigh even": [*TINY, "--weigh", "staleness"],
+            r"--weigh.*--consistency async": [*TINY, "--weigh", "staleness"],
         }
         for message, arguments in cases.items():
             out = self.scratch / "refused"
