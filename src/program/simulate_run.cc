@@ -188,6 +188,7 @@ TorchLearnerOptions SimulateRun::learner_options() const {
   TorchLearnerOptions options;
   options.seed = plan.seed;
   options.bucket_bytes = bucket_bytes_of(flags);
+  options.factors = plan.recipe.serving.factors;
   options.channels_last = wish_of(flags).channels_last.value_or(false);
   return options;
 }

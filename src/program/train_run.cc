@@ -301,6 +301,7 @@ TorchLearnerOptions TrainRun::learner_options() const {
   TorchLearnerOptions options;
   options.seed = plan.seed;
   options.bucket_bytes = bucket_bytes_of(flags);
+  options.factors = plan.recipe.serving.factors;
   options.channels_last = choice.channels_last;
   return options;
 }

@@ -72,6 +72,7 @@ struct Ask {
   // Whether something of the worker's own comes with it: a gradient, or the rest of its state.
   bool brings() const { return samples > 0 || brings_rest != 0; }
   std::uint32_t brings_rest = 0;
+  std::uint32_t packed = 0;  // 1: the gradient is as factored.h has it
 };
 
 struct Answer {

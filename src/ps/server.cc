@@ -65,8 +65,9 @@ Task<void> Server::serve(NodeId from, Ask ask, TaskGroup& tasks) {
       const Match match{.from = from, .tag = tag_of(Say::Gradient, ask.number)};
       auto there = std::make_shared<Reading>(co_await node_.endpoint.read(match));
       const Elements n = ask.brings_rest != 0 ? options_.rest : cuts_[ask.shard].n;
-      require_size(*there, Bytes(n.value() * sizeof(float)));
+      if (ask.packed == 0) require_size(*there, Bytes(n.value() * sizeof(float)));
       gradient = Gradient{there->data(), there};
+      if (ask.packed != 0) gradient = co_await formed(from, ask.shard, *gradient);
     }
     co_await answer(from, ask, std::move(gradient), tasks);
   } catch (const PeerLost& lost) {

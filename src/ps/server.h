@@ -125,6 +125,7 @@ class Server {
   Task<void> answer_inquest(NodeId from, Ask ask);
   Task<void> answer_snapshot(NodeId from, Ask ask);
   Task<Admission> admitted(Held& held, const Ask& ask, double change);
+  Task<Gradient> formed(NodeId from, std::uint32_t shard, Gradient packed);
   Task<Gradient> copy_of(const Gradient& gradient);
   Task<Gradient> compensated(Held& held, const Ask& ask, Gradient gradient);
   Task<double> change_by(const Ask& ask, const std::optional<Gradient>& gradient);

@@ -1,10 +1,13 @@
 // A third of a server: what it does for a worker's step. The gradient comes in, a share goes out,
 // and the parameters when the gate lets them.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
 #include "base/stream_copy.h"
+#include "ps/factored.h"
 #include "ps/server.h"
 #include "runtime/slices.h"
 
@@ -166,6 +169,25 @@ Task<Admission> Server::admitted(Held& held, const Ask& ask, double change) {
   if (!is_head(held) || row() == nullptr) co_return Admission::Later;
   row()->waits = false;
   co_return Admission::Now;
+}
+
+// Of what a worker has packed.
+Task<Gradient> Server::formed(NodeId from, std::uint32_t shard, Gradient packed) {
+  const ShardCut& cut = cuts_[shard];
+  const std::span<const float> words(reinterpret_cast<const float*>(packed.bytes.data),
+                                     packed.bytes.size.value() / sizeof(float));
+  std::optional<Packed> there;
+  try {
+    there.emplace(cut, words);
+  } catch (const Corrupt& error) {
+    throw Corrupt(fmt::format("of node {}: {}", from, error.what()));
+  }
+  auto own = std::make_shared<Arena>(node_.endpoint, cut.n, substance_);
+  const std::span<float> g = own->all().data();
+  co_await in_slices(node_.env, Work::Reduce, cut.n.value(), g.empty(), Order::Forward, 1,
+                     [&](std::size_t begin, std::size_t end) { there->form(begin, end, g); });
+  Gradient dense{own->bytes(), own};
+  co_return dense;
 }
 
 Task<Gradient> Server::copy_of(const Gradient& gradient) {

@@ -48,6 +48,7 @@ struct Serving {
   std::uint32_t servers = 0;     // processes of their own; 0: each worker serves a part
   std::uint32_t copies = 1;      // of each part
   std::uint32_t push_every = 1;  // steps, whose gradients add up till then
+  bool factors = false;          // of fully connected layers are pushed, and not their gradients
   Fetch fetch{};
   std::uint64_t warm_start = 0;  // updates that one worker makes alone, at the beginning
   Weigh weigh = Weigh::Even;

@@ -17,6 +17,7 @@ constexpr std::array<std::string_view, 5> kUpdaters = {"everyone", "owners", "ro
 constexpr std::array<std::string_view, 4> kTurnouts = {"all", "first", "fastest", "redundant"};
 constexpr std::array<std::string_view, 2> kBalances = {"even", "auto"};
 constexpr std::array<std::string_view, 2> kKeeps = {"global", "worker"};
+constexpr std::array<std::string_view, 2> kPushes = {"gradients", "factors"};
 constexpr std::array<std::string_view, 3> kWeights = {"even", "staleness", "workers"};
 constexpr std::array<std::string_view, 2> kSwitch = {"yes", "no"};
 
@@ -140,6 +141,11 @@ std::array<Axis, kAxes> make_axes() {
        {},
        [](const Recipe& r) { return fmt::format("{}", r.serving.push_every); },
        [](Recipe& r, std::string_view v) { r.serving.push_every = count("--push-every", v); }},
+      {"push", "gradients, or of fully connected layers the factors that they are made of",
+       words(kPushes), [](const Recipe& r) { return name(kPushes, r.serving.factors); },
+       [](Recipe& r, std::string_view v) {
+         r.serving.factors = choice<int>("--push", kPushes, v) == 1;
+       }},
       {"fetch",
        "when a worker reads from the servers: every so many steps; stale: when the bound asks for "
        "it; eager: also when the slowest has advanced",

@@ -31,8 +31,8 @@ std::uint64_t servers_of(const Recipe& r, std::uint64_t workers) {
 // Later rows may assume that earlier ones hold. No mending breaks a row above but those that the
 // next round mends towards fewer choices, so that rounds come to an end (the test tries them all).
 constexpr Exclusion kExclusions[] = {
-    {"`--consistency`, `--servers`, `--copies`, `--push-every`, `--fetch`, `--warm-start`, "
-     "`--compensate`, `--lower-momentum` or `--weigh` without `--update servers`",
+    {"`--consistency`, `--servers`, `--copies`, `--push`, `--push-every`, `--fetch`, "
+     "`--warm-start`, `--compensate`, `--lower-momentum` or `--weigh` without `--update servers`",
      "nobody else holds the parameters for others, and is late or early", "`--update servers`",
      [](const Recipe& r, std::uint64_t) { return !serves(r) && r.serving != Serving(); },
      [](Recipe& r, std::uint64_t) { r.updater = Updater::Servers; }},
@@ -68,6 +68,10 @@ constexpr Exclusion kExclusions[] = {
               (r.serving.push_every > 1 || r.serving.fetch.steps > 1);
      },
      [](Recipe& r, std::uint64_t) { r.serving.consistency = {Consistency::Kind::Async}; }},
+    {"`--push factors` with `--push-every` above 1", "factors of several steps do not add up",
+     "`--push-every 1`",
+     [](const Recipe& r, std::uint64_t) { return r.serving.factors && r.serving.push_every > 1; },
+     [](Recipe& r, std::uint64_t) { r.serving.push_every = 1; }},
     {"`--fetch stale` or `eager` without `--consistency bounded:S`, S above 0",
      "the bound says what is too old", "`--consistency bounded:3`",
      [](const Recipe& r, std::uint64_t) {

@@ -84,6 +84,15 @@ std::vector<System> make_systems() {
            "of a chain",
        .recipe = served({.consistency = {Kind::Bounded, 4}, .servers = 2, .copies = 2}),
        .optimizer = "sgd"},
+      {.name = "project-adam",
+       .year = 2014,
+       .citation =
+           "Chilimbi et al., Project Adam: Building an Efficient and Scalable Deep Learning "
+           "Training System, OSDI 2014",
+       .sentence = "asynchronous; of fully connected layers activations and errors are pushed, and "
+                   "the servers, two of a chain, form the gradient",
+       .recipe = served({.consistency = {Kind::Async}, .servers = 2, .copies = 2, .factors = true}),
+       .optimizer = "sgd"},
       {.name = "project-adam-epoch",
        .year = 2014,
        .citation =

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "optim/update.h"
@@ -30,6 +31,7 @@ ServedWorker::ServedWorker(Node& node, Learner& learner, Keeper& keeper, Replica
       journal_(journal),
       had_(cuts.size()),
       sent_(cuts.size()),
+      packed_(cuts.size()),
       epoch_(kNew) {}
 
 Task<void> ServedWorker::run() {
@@ -130,19 +132,30 @@ Task<void> ServedWorker::compute() {
   report_.epoch = share_.epoch;
   report_.eta = eta_(had_[0].version);
   const Time begin = node_.env.now();
-  Channel<Ready> unheard;
+  Channel<Ready> ready;
   Portion portion{share_.epoch, Step(clock_ + held_), node_.id.value(),
                   replica_.ledger.samples(share_)};
   // A step that is added to those before lies beside them at first.
   last_ = held_ == 0 ? replica_.g().all() : replica_.scratch().all();
   const GradientTarget target{last_};
-  co_await learner_.gradient(node_.env, replica_.w(), target, std::move(portion), unheard,
+  co_await learner_.gradient(node_.env, replica_.w(), target, std::move(portion), ready,
                              report_.own);
+  if (options_.serving.factors) co_await take_layers(ready);
   report_.compute = node_.env.now() - begin;
   if (held_ > 0) co_await add_up();
   ++held_;
   ++steps_;
   samples_ += share_.n;
+}
+
+Task<void> ServedWorker::take_layers(Channel<Ready>& ready) {
+  layers_.clear();
+  while (true) {
+    std::optional<Ready> bucket = co_await ready.next();
+    if (!bucket) break;
+    if (bucket->factors) layers_.push_back({bucket->at, *bucket->factors});
+  }
+  std::ranges::sort(layers_, {}, &Layer::at);
 }
 
 Task<void> ServedWorker::add_up() {
@@ -204,7 +217,12 @@ Task<void> ServedWorker::push(std::uint32_t shard, bool asks, bool reads) {
   ask.wants_read = reads ? 1 : 0;
   ask.based_on = had_[shard].version;
   had_[shard].fresh = false;
-  const Answer answer = co_await client_.train(ask, of(replica_.g().all(), shard), room(shard));
+  Range brought = of(replica_.g().all(), shard);
+  if (!layers_.empty()) {
+    brought = co_await packed(shard);
+    ask.packed = 1;
+  }
+  const Answer answer = co_await client_.train(ask, brought, room(shard));
   took(shard, answer);
   if (shard != 0) co_return;
   report_.staleness = static_cast<double>(answer.staleness);
@@ -212,6 +230,19 @@ Task<void> ServedWorker::push(std::uint32_t shard, bool asks, bool reads) {
   report_.samples = answer.ended - std::min(ended_, answer.ended);
   ended_ = answer.ended;
   next_ = answer;
+}
+
+// In memory that stays: a server that counts as lost may still read it.
+Task<Range> ServedWorker::packed(std::uint32_t shard) {
+  const ShardCut& cut = cuts_[shard];
+  std::vector<float> words;
+  co_await node_.env.work(Work::Copy, cut.n,
+                          [&] { words = pack(cut, replica_.g().all().data(), layers_); });
+  std::optional<Arena>& there = packed_[shard];
+  if (!there) there.emplace(node_.endpoint, packed_most(cut, layers_.size()), Substance::Real);
+  const Range room = there->range(Elements(0), Elements(words.size()));
+  std::ranges::copy(words, room.data().begin());
+  co_return room;
 }
 
 Task<void> ServedWorker::read(std::uint32_t shard) {

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "learner/learner.h"
 #include "ps/client.h"
 #include "ps/dealer.h"
 #include "ps/directory.h"
+#include "ps/factored.h"
 #include "ps/shard_map.h"
 #include "runtime/channel.h"
 #include "runtime/node.h"
@@ -41,11 +43,13 @@ class ServedWorker {
   Task<void> come_in();
   Task<void> next_share();
   Task<void> compute();
+  Task<void> take_layers(Channel<Ready>& ready);
   Task<void> add_up();
   Task<void> advance();
   Task<void> push_all(bool asks, bool reads);
   Task<void> move_alone(std::uint32_t shard, std::uint64_t samples);
   Task<void> push(std::uint32_t shard, bool asks, bool reads);
+  Task<Range> packed(std::uint32_t shard);
   Task<void> read(std::uint32_t shard);
   Task<void> enter(std::uint32_t shard);
   Task<void> leave(std::uint32_t shard);
@@ -96,12 +100,14 @@ class ServedWorker {
   };
   std::vector<Sent> sent_;
   Signal heard_;  // it has looked
+  std::vector<std::optional<Arena>> packed_;
 
   std::uint64_t clock_ = 0;    // steps in its pushes
   std::uint64_t held_ = 0;     // steps since, whose gradients are added up in g
   std::uint64_t samples_ = 0;  // of these
   std::uint64_t steps_ = 0;    // since it last read
   Range last_;                 // the gradient of the step at hand
+  std::vector<Layer> layers_;  // of it, where factors are pushed
   std::uint64_t epoch_;        // whose end is next; ends before are past
   std::uint64_t settled_ = 0;  // shares of this life that all shards have
   std::uint64_t ended_ = 0;    // samples of all workers, as last told

@@ -284,6 +284,24 @@ TEST_F(Systems, SoftsyncOfAsManyAsThereAreWorkersIsAsynchronous) {
   EXPECT_EQ(run(soft, 4).w, run(async, 4).w);
 }
 
+// ---- project-adam
+
+TEST_F(Systems, PushedFactorsComeToWhatPushedGradientsDo) {
+  SoftmaxLearner softmax{Seed(1)};
+  learner = &softmax;
+  ServedOptions factors = like("project-adam");
+  factors.batch = 1;
+  ServedOptions gradients = factors;
+  gradients.serving.factors = false;
+  for (const std::size_t workers : {1, 4}) {
+    const std::vector<float> expected = run(gradients, workers).w;
+    const std::vector<float> formed = run(factors, workers).w;
+    ASSERT_EQ(formed.size(), expected.size());
+    for (std::size_t i = 0; i < formed.size(); ++i)
+      EXPECT_NEAR(formed[i], expected[i], workers == 1 ? 1e-5 : 0.05) << i;
+  }
+}
+
 // ---- reject-stale, singa
 
 TEST_F(Systems, WhatIsTooLateIsDroppedAndNeverApplied) {

@@ -31,6 +31,7 @@ void each_of_servers(Recipe r, std::uint64_t workers, const Visit& visit) {
             r.serving.servers = servers;
             r.serving.copies = copies;
             r.serving.push_every = push_every;
+            r.serving.factors = copies == 1 && servers == 6;
             r.serving.fetch = parse_fetch(fetch);
             visit(r, workers);
           }
