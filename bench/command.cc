@@ -21,6 +21,12 @@ Finished run_command(const std::string& command) {
   return result;
 }
 
+void require_success(const std::string& command, const Finished& finished) {
+  if (finished.status != 0)
+    throw Error(fmt::format("`{}` ended with status {}:\n{}", command, finished.status,
+                            finished.output.substr(0, 2000)));
+}
+
 double number_after(const Finished& finished, const std::string& mark, int index,
                     const std::string& command) {
   const std::size_t at = finished.output.find(mark);

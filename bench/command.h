@@ -14,6 +14,9 @@ struct Finished {
 // By the shell; both streams are kept.
 Finished run_command(const std::string& command);
 
+// Throws Error, with what was printed, when it failed.
+void require_success(const std::string& command, const Finished& finished);
+
 // The word number `index` after the mark, as a number. Throws Error, with what was printed, when
 // the command failed or there is none.
 double number_after(const Finished& finished, const std::string& mark, int index,

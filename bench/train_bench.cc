@@ -1,19 +1,16 @@
 #include "bench/train_bench.h"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <functional>
-#include <sstream>
 #include <utility>
 
 #include "base/error.h"
 #include "base/nearest.h"
 #include "bench/command.h"
+#include "bench/run_files.h"
 
 namespace shoal {
 namespace {
@@ -51,79 +48,17 @@ constexpr Model kModels[] = {
     {"linear", "idx:{}/idx", 0.001, 0.97, 0.97, 1, 0, 0},
 };
 
-// One run of one program.
-struct Trained {
-  double step_s = 0;      // median
-  double gradient_s = 0;  // of that; ours only
-  double first_loss = 0, last_loss = 0;
+// One run of one program; of the peer there is no gradient_s.
+struct Trained : RunSteps {
   double parameters = 0;
   double memory = 0;       // bytes by which the peak grew; ours only
   double activations = 0;  // bytes that a forward pass keeps; theirs only
-  std::string blas;        // ours only; empty: OpenBLAS's own choice
-  bool learned() const {
-    return std::isfinite(first_loss) && std::isfinite(last_loss) && last_loss < first_loss;
-  }
+  std::string blas{};      // ours only; empty: OpenBLAS's own choice
 };
-
-// Where data and runs lie; gone at the end.
-class Scratch {
- public:
-  Scratch() : folder_(fs::temp_directory_path() / fmt::format("shoal-bench-{}", getpid())) {
-    fs::create_directories(folder_);
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  fs::path operator/(const char* name) const { return folder_ / name; }
-  std::string path() const { return folder_.string(); }
-
- private:
-  fs::path folder_;
-};
-
-std::string content_of(const fs::path& file) {
-  std::ifstream stream(file);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
-}
-
-// The number behind "key": in a line of JSON that we wrote ourselves.
-double field(const std::string& line, const std::string& key) {
-  const std::string mark = fmt::format("\"{}\":", key);
-  const std::size_t at = line.find(mark);
-  if (at == std::string::npos) throw Error(fmt::format("no '{}' in: {}", key, line));
-  return std::strtod(line.c_str() + at + mark.size(), nullptr);
-}
 
 std::string data_of(const Model& model, const Scratch& scratch) {
   std::string data = model.data;
   return data.replace(data.find("{}"), 2, scratch.path());
-}
-
-// What metrics.jsonl says of the steps of node 0, all but the first few.
-void read_steps(const std::string& metrics, Trained& result) {
-  std::vector<double> steps, gradients, losses;
-  std::istringstream lines(metrics);
-  double before = 0;
-  for (std::string line; std::getline(lines, line);) {
-    if (field(line, "node") != 0) continue;
-    const double now = field(line, "time_s");
-    losses.push_back(field(line, "loss"));
-    if (losses.size() > kWarmup) {
-      steps.push_back(now - before);
-      gradients.push_back(field(line, "compute_s"));
-    }
-    before = now;
-  }
-  if (steps.size() < 3) throw Error(fmt::format("a run of only {} steps", losses.size()));
-  result.step_s = median(steps);
-  result.gradient_s = median(gradients);
-  result.first_loss = losses.front();
-  for (std::size_t i = losses.size() - 3; i < losses.size(); ++i) result.last_loss += losses[i] / 3;
 }
 
 class TrainBench {
@@ -168,8 +103,7 @@ std::string TrainBench::command_of(const Model& model, int threads, int steps, c
 }
 
 Trained TrainBench::read_run(const fs::path& out) const {
-  Trained result;
-  read_steps(content_of(out / "metrics.jsonl"), result);
+  Trained result{read_steps(out, kWarmup)};
   const std::string summary = content_of(out / "summary.json");
   result.parameters = field(summary, "parameters");
   result.memory = field(summary, "memory_peak") - field(summary, "memory_before");
@@ -179,12 +113,6 @@ Trained TrainBench::read_run(const fs::path& out) const {
   result.blas = summary.substr(begin, end - begin);
   if (result.blas == "default") result.blas.clear();
   return result;
-}
-
-void require_success(const std::string& command, const Finished& finished) {
-  if (finished.status != 0)
-    throw Error(fmt::format("`{}` ended with status {}:\n{}", command, finished.status,
-                            finished.output.substr(0, 2000)));
 }
 
 Trained TrainBench::ours(const Model& model, int threads, int steps,
@@ -201,7 +129,7 @@ Trained TrainBench::apart(const Model& model, int threads, int steps) const {
   std::string command;
   std::vector<fs::path> outs;
   for (int i = 0; i < options_.workers; ++i) {
-    outs.push_back(scratch_ / fmt::format("apart-{}", i).c_str());
+    outs.push_back(scratch_ / fmt::format("apart-{}", i));
     fs::remove_all(outs.back());
     command += fmt::format("{{ {}; }} & ", command_of(model, threads, steps, outs.back(), ""));
   }

@@ -11,6 +11,8 @@
 #include "bench/collective_bench.h"
 #include "bench/collective_rank.h"
 #include "bench/optim_bench.h"
+#include "bench/ps_bench.h"
+#include "bench/ps_rank.h"
 #include "bench/sim_bench.h"
 #include "bench/train_bench.h"
 #include "bench/transport_bench.h"
@@ -43,6 +45,12 @@ struct CollectiveOptions {
   std::uint64_t procs = 2;
   std::string transport = "shm";
   std::string exchange = "auto";
+};
+
+struct PsOptions {
+  std::string bytes = "67108864";
+  std::uint64_t servers = 1;
+  std::string consistency = "synchronous";
 };
 
 struct RankOptions {
@@ -189,6 +197,25 @@ ExitCode run_collective_one(const CollectiveOptions& c) {
   return ExitCode::kOk;
 }
 
+ExitCode run_ps(const Options& o, const PsOptions& p) {
+  require_length(o);
+  PsBenchOptions ps;
+  ps.shoal = std::filesystem::read_symlink("/proc/self/exe");
+  ps.bytes = sizes_in(p.bytes).at(0);
+  ps.rounds = static_cast<int>(o.repeats);
+  ps.scale = o.scale;
+  return show(o, bench_ps(ps));
+}
+
+ExitCode run_ps_one(const PsOptions& p) {
+  PsRankOptions rank;
+  rank.servers = p.servers;
+  rank.bytes = sizes_in(p.bytes).at(0);
+  rank.consistency = p.consistency;
+  run_ps_rank(rank);
+  return ExitCode::kOk;
+}
+
 ExitCode run_training(const Options& o, const TrainOptions& t) {
   require_length(o);
   if (t.workers < 1 || t.workers > 1024)
@@ -272,6 +299,21 @@ Command bench_command() {
                   {"--transport", "over what", &c->transport, false, {"ucx", "shm"}},
                   {"--exchange", "by which algorithm", &c->exchange}},
       .run = [c] { return run_collective_one(*c); }};
+  auto s = std::make_shared<PsOptions>();
+  Command ps{.name = "ps",
+             .summary = "parameter servers: push and pull, many servers, a step, beside all-reduce",
+             .options = {{"--bytes", "of the model that is pushed and pulled", &s->bytes},
+                         {"--scale", "length of a training run; 0.1 is a smoke test", &p->scale},
+                         {"--repeats", "rounds, all in turn; medians count", &p->repeats},
+                         {"--json", "also write the rows to this file", &p->json},
+                         {"--markdown", "print the table as Markdown", &p->markdown}},
+             .run = [p, s] { return run_ps(*p, *s); }};
+  Command ps_rank{.name = "ps-rank",
+                  .summary = "one of the processes that bench ps measures",
+                  .options = {{"--bytes", "of the model", &s->bytes},
+                              {"--servers", "how many of the processes are servers", &s->servers},
+                              {"--consistency", "of the servers", &s->consistency}},
+                  .run = [s] { return run_ps_one(*s); }};
   auto t = std::make_shared<TrainOptions>();
   Command train{
       .name = "train",
@@ -299,7 +341,8 @@ Command bench_command() {
       .run = [r] { return run_rank(*r); }};
   return {.name = "bench",
           .summary = "measures, and verifies what it measured",
-          .subcommands = {sim, transport, collective, optim, train, rank, collective_rank}};
+          .subcommands = {sim, transport, collective, ps, optim, train, rank, collective_rank,
+                          ps_rank}};
 }
 
 }  // namespace shoal

@@ -1,0 +1,22 @@
+// Benchmark of the parameter servers: what a push and a pull cost beside our own all-reduce, how
+// servers scale, and what a synchronous step through them takes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/row.h"
+
+namespace shoal {
+
+struct PsBenchOptions {
+  std::string shoal;                               // the path of this program
+  std::uint64_t bytes = std::uint64_t{64} << 20U;  // of the model that is pushed and pulled
+  int rounds = 9;                                  // in turn; medians count
+  double scale = 1;                                // length of a training run
+};
+
+std::vector<BenchRow> bench_ps(const PsBenchOptions& options);
+
+}  // namespace shoal

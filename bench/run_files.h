@@ -1,0 +1,45 @@
+// What runs of `shoal train` that a benchmark makes leave behind.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <filesystem>
+#include <string>
+
+namespace shoal {
+
+// Where data and runs lie; gone at the end.
+class Scratch {
+ public:
+  Scratch();
+  ~Scratch();
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  std::filesystem::path operator/(const std::string& name) const { return folder_ / name; }
+  std::string path() const { return folder_.string(); }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+std::string content_of(const std::filesystem::path& file);
+
+// The number behind "key": in a line of JSON that we wrote ourselves.
+double field(const std::string& line, const std::string& key);
+
+// Of node 0.
+struct RunSteps {
+  double step_s = 0;      // median
+  double gradient_s = 0;  // of that
+  double first_loss = 0, last_loss = 0;
+
+  bool learned() const {
+    return std::isfinite(first_loss) && std::isfinite(last_loss) && last_loss < first_loss;
+  }
+};
+
+// What metrics.jsonl of the folder says. The first `warmup` steps do not count. Throws Error where
+// there are too few.
+RunSteps read_steps(const std::filesystem::path& folder, std::size_t warmup);
+
+}  // namespace shoal
