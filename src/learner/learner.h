@@ -116,6 +116,9 @@ class Learner {
   virtual std::uint64_t held_out() const { return 0; }  // how many there are
   // A hint: this portion is probably the next. Its samples may be fetched meanwhile.
   virtual Task<void> prefetch(Env& env, Portion portion);
+  // A hint: something else comes before the next gradient, and may need the memory that is kept for
+  // that one.
+  virtual void pause() {}
 };
 
 }  // namespace shoal

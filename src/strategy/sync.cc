@@ -244,6 +244,7 @@ Task<void> Worker::save() {
   const std::uint64_t step = replica_.step.value();
   const std::uint64_t state = hash();
   note(EventKind::CheckpointBegun, last_, step, state, 0);
+  learner_.pause();
   co_await keeper_.save(replica_);
   if (journal_ != nullptr) journal_->saved(replica_.step);
   note(EventKind::CheckpointDone, last_, step, state, 0);

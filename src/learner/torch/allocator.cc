@@ -3,19 +3,19 @@
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/impl/alloc_cpu.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
-#include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <map>
 #include <mutex>
 #include <new>
-#include <vector>
 
 namespace shoal {
 namespace {
 
 constexpr std::size_t kHeader = 64;  // in front of the data, which stays aligned to a cache line
 constexpr std::size_t kSmallest = std::size_t{256} << 10U;  // below, the C library does well
-constexpr std::size_t kLargePage = std::size_t{2} << 20U;
 constexpr std::size_t kPage = std::size_t{4} << 10U;
 
 // The header of every block.
@@ -28,64 +28,65 @@ Block* block_of(void* data) {
 }
 void* data_of(Block* block) { return reinterpret_cast<std::byte*>(block) + kHeader; }
 
-std::size_t rounded(std::size_t bytes) {
-  const std::size_t unit = bytes >= kLargePage ? kLargePage / 8 : kPage;
-  return (bytes + kHeader + unit - 1) / unit * unit;
-}
+std::size_t rounded(std::size_t bytes) { return (bytes + kHeader + kPage - 1) / kPage * kPage; }
 
-// Thread safety: all methods may be called from any thread. Invariant: what is kept and what is in
-// use are together at most a quarter more than what was ever in use.
+// Blocks are cut from one stretch of addresses, as long as the machine's memory. Where none was yet
+// there is no memory either; what is given back joins the holes beside it. Each block lies in the
+// smallest hole that is large enough, and the end of the stretch is the largest: so a step goes
+// where the one before it went, whatever it was that lay there.
+//
+// Thread safety: all methods may be called from any thread. Invariants: blocks and holes are whole
+// pages and cover the stretch; no hole is next to another.
 class Pool {
  public:
+  Pool() {
+    const std::size_t size = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
+                             static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    void* const begin = mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (begin == MAP_FAILED) return;  // Somebody limits our addresses: the C library does it all.
+    madvise(begin, size, MADV_HUGEPAGE);
+    holes_[static_cast<std::byte*>(begin)] = size;
+  }
+
+  // Null: there is no hole for it.
   Block* take(std::size_t bytes) {
     const std::size_t size = rounded(bytes);
     const std::lock_guard lock(mutex_);
-    Block* block = find(size);
-    if (block == nullptr) block = map(size);
-    in_use_ += block->size;
-    most_ = std::max(most_, in_use_);
-    trim();
-    return block;
+    auto best = holes_.end();
+    for (auto hole = holes_.begin(); hole != holes_.end(); ++hole)
+      if (hole->second >= size && (best == holes_.end() || hole->second < best->second))
+        best = hole;
+    if (best == holes_.end()) return nullptr;
+    const auto [at, room] = *best;
+    holes_.erase(best);
+    if (room > size) holes_[at + size] = room - size;
+    return new (at) Block{size};
   }
+
   void give_back(Block* block) {
     const std::lock_guard lock(mutex_);
-    in_use_ -= block->size;
-    kept_ += block->size;
-    free_.push_back(block);
-    trim();
+    auto hole = holes_.emplace(reinterpret_cast<std::byte*>(block), block->size).first;
+    join(hole, std::next(hole));
+    if (hole != holes_.begin()) join(std::prev(hole), hole);
+  }
+
+  void empty_holes() {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [at, size] : holes_) madvise(at, size, MADV_DONTNEED);
   }
 
  private:
-  // The latest that fits without wasting more than an eighth: it is most likely in the cache.
-  Block* find(std::size_t size) {
-    const auto it = std::find_if(free_.rbegin(), free_.rend(), [size](const Block* b) {
-      return b->size >= size && b->size <= size + size / 8;
-    });
-    if (it == free_.rend()) return nullptr;
-    Block* const block = *it;
-    free_.erase(std::next(it).base());
-    kept_ -= block->size;
-    return block;
-  }
-  static Block* map(std::size_t size) {
-    void* const memory =
-        mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) throw std::bad_alloc();
-    if (size >= kLargePage) madvise(memory, size, MADV_HUGEPAGE);
-    return new (memory) Block{size};
-  }
-  void trim() {
-    while (!free_.empty() && kept_ + in_use_ > most_ + most_ / 4) {
-      Block* const oldest = free_.front();
-      free_.erase(free_.begin());
-      kept_ -= oldest->size;
-      munmap(oldest, oldest->size);
-    }
+  using Holes = std::map<std::byte*, std::size_t>;  // sizes, by where they begin
+
+  void join(Holes::iterator hole, Holes::iterator next) {
+    if (next == holes_.end() || hole->first + hole->second != next->first) return;
+    hole->second += next->second;
+    holes_.erase(next);
   }
 
   std::mutex mutex_;
-  std::vector<Block*> free_;  // the one that has waited longest first
-  std::size_t kept_ = 0, in_use_ = 0, most_ = 0;
+  Holes holes_;
 };
 
 Pool& pool() {
@@ -115,12 +116,10 @@ class Allocator final : public at::Allocator {
 
  private:
   static at::DataPtr make(std::size_t bytes) {
-    void* data = nullptr;
-    if (bytes >= kSmallest) {
-      data = data_of(pool().take(bytes));
-    } else if (bytes > 0) {
-      data = data_of(new (c10::alloc_cpu(bytes + kHeader)) Block{0});
-    }
+    if (bytes == 0) return {nullptr, nullptr, free_block, at::Device(at::kCPU)};
+    Block* block = bytes >= kSmallest ? pool().take(bytes) : nullptr;
+    if (block == nullptr) block = new (c10::alloc_cpu(bytes + kHeader)) Block{0};
+    void* const data = data_of(block);
     return {data, data, free_block, at::Device(at::kCPU)};
   }
 };
@@ -135,5 +134,7 @@ void keep_tensor_memory() {
   }();
   (void)allocator;
 }
+
+void release_tensor_memory() { pool().empty_holes(); }
 
 }  // namespace shoal

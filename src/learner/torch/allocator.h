@@ -9,5 +9,7 @@ namespace shoal {
 
 // For the tensors of this process that are made from now on. Further calls change nothing.
 void keep_tensor_memory();
+// Gives the kernel back what no tensor needs now, as after something that does not come again.
+void release_tensor_memory();
 
 }  // namespace shoal

@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "learner/torch/allocator.h"
 #include "learner/torch/batch_norm.h"
 #include "learner/torch/compute.h"
 #include "learner/torch/factors.h"
@@ -247,6 +248,7 @@ void TorchLearner::Impl::bind(Range state) {
   const TensorEntry* entry = layout_.tensors().data();
   for (auto* group : {&tensors_.parameters, &tensors_.buffers, &tensors_.side})
     for (NamedTensor& t : *group) t.tensor.set_data(view_of(*entry++, data));
+  if (bound_ == nullptr) release_tensor_memory();  // of the values that the network was made with
   bound_ = data;
 }
 
@@ -405,5 +407,7 @@ std::unique_ptr<Learner> make_torch_learner(const TorchTask& task) {
 Task<void> TorchLearner::prefetch(Env& env, Portion portion) {
   return impl_->fetch_ahead(env, std::move(portion));
 }
+
+void TorchLearner::pause() { release_tensor_memory(); }
 
 }  // namespace shoal

@@ -34,6 +34,7 @@ class TorchLearner final : public Learner {
   Task<Score> evaluate(Env& env, Range state, std::uint64_t from, std::uint64_t to) override;
   std::uint64_t held_out() const override;
   Task<void> prefetch(Env& env, Portion portion) override;
+  void pause() override;
 
   // The output of the network on samples of the training data; for tests and exports.
   at::Tensor output(Range state, std::span<const SampleId> samples);
