@@ -52,25 +52,32 @@ Graph graph_of(const at::Tensor& loss) {
 
 }  // namespace
 
+Factors factors_of(const at::Tensor& error, const at::Tensor& input) {
+  return {length_of(input, 0), length_of(error, 1), length_of(input, 1), memory_of(error),
+          memory_of(input)};
+}
+
 void watch_factors(const at::Tensor& loss, const std::vector<std::shared_ptr<Node>>& nodes,
-                   const std::function<void(std::size_t i, Factors)>& found) {
+                   Product product, const FactorsSeen& seen) {
+  constexpr std::size_t kWeight = 2;  // the edge of an Addmm that leads to its second matrix
   const Graph graph = graph_of(loss);
+  std::vector<Node*> found;
   for (Node* const node : graph.nodes) {
     auto* const addmm = dynamic_cast<torch::autograd::generated::AddmmBackward0*>(node);
-    if (addmm == nullptr) continue;
-    Node* const transpose = node->next_edge(2).function.get();
+    if (addmm == nullptr || addmm->alpha.to<double>() != 1) continue;
+    Node* const transpose = node->next_edge(kWeight).function.get();
     if (transpose == nullptr || transpose->name() != "TBackward0") continue;
     const auto it = std::ranges::find(nodes, transpose->next_edge(0).function);
     if (it == nodes.end()) continue;
     // A weight that is used twice has a sum of two products for a gradient.
     if (graph.edges_into.at(transpose) != 1 || graph.edges_into.at(it->get()) != 1) continue;
     const auto i = static_cast<std::size_t>(it - nodes.begin());
-    const at::Tensor input = addmm->mat1_.unpack();
-    node->add_pre_hook(std::make_unique<ErrorHook>([input, i, found](const at::Tensor& error) {
-      found(i, Factors{length_of(input, 0), length_of(error, 1), length_of(input, 1),
-                       memory_of(error), memory_of(input)});
-    }));
+    node->add_pre_hook(std::make_unique<ErrorHook>(
+        [addmm, i, seen](const at::Tensor& error) { seen(i, error, addmm->mat1_.unpack()); }));
+    found.push_back(node);
   }
+  if (product == Product::Autograd) return;
+  for (Node* const node : found) node->next_edges()[kWeight] = {};
 }
 
 }  // namespace shoal

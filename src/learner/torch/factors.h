@@ -1,6 +1,7 @@
-// Factors of fully connected layers, found in the graph that forward has left behind, so that no
-// model has to be changed for them: an Addmm whose second matrix is the transpose of a parameter.
-// Inputs of more than two dimensions take other nodes; their gradients come dense only.
+// Fully connected layers, found in the graph that forward has left behind, so that no model has to
+// be changed for them: an Addmm whose second matrix is the transpose of a parameter. The gradient of
+// that parameter is error^T x input.
+// Inputs of more than two dimensions may take other nodes; those are not found.
 #pragma once
 
 #include <torch/csrc/autograd/function.h>
@@ -12,10 +13,19 @@
 
 namespace shoal {
 
-// Calls `found(i, factors)` during backward from `loss`, before the gradient of parameter i is
-// ready, where nodes[i] is the node that accumulates it.
+// Of the layer whose weight is parameter i.
+using FactorsSeen =
+    std::function<void(std::size_t i, const at::Tensor& error, const at::Tensor& input)>;
+
+enum class Product : std::uint8_t { Autograd, Caller };
+
+// Calls `seen` during backward from `loss`, before the gradient of parameter i is ready, where
+// nodes[i] is the node that accumulates it. Product::Caller: that gradient is left to `seen`, and
+// autograd does not compute it.
 void watch_factors(const at::Tensor& loss,
                    const std::vector<std::shared_ptr<torch::autograd::Node>>& nodes,
-                   const std::function<void(std::size_t i, Factors)>& found);
+                   Product product, const FactorsSeen& seen);
+
+Factors factors_of(const at::Tensor& error, const at::Tensor& input);
 
 }  // namespace shoal

@@ -1,6 +1,7 @@
 #include "learner/torch/gradient_pass.h"
 
 #include <ATen/ops/empty_strided.h>
+#include <ATen/ops/mm.h>
 
 #include <cstring>
 
@@ -55,17 +56,33 @@ GradientPass::GradientPass(const Layout& layout, const std::vector<Bucket>& buck
   }
 }
 
-void GradientPass::arrived(std::size_t i, const at::Tensor& gradient) {
+void GradientPass::expect(std::size_t i) {
   if (!wanted_()) throw Cancelled();
   SHOAL_CHECK(!arrived_[i], "the gradient of {} came twice", layout_.tensors()[i].name);
   arrived_[i] = true;
+}
+
+void GradientPass::done(std::size_t i) {
+  --left_[bucket_of_[i]];
+  while (next_ < left_.size() && left_[next_] == 0) emit_(next_++);
+}
+
+void GradientPass::arrived(std::size_t i, const at::Tensor& gradient) {
+  expect(i);
   if (gradient.defined() && gradient.is_sparse()) {
     write_sparse(i, gradient);
   } else {
     write(layout_.tensors()[i], gradient);
   }
-  --left_[bucket_of_[i]];
-  while (next_ < left_.size() && left_[next_] == 0) emit_(next_++);
+  done(i);
+}
+
+void GradientPass::arrived(std::size_t i, const at::Tensor& error, const at::Tensor& input) {
+  expect(i);
+  const TensorEntry& entry = layout_.tensors()[i];
+  at::Tensor to = at::from_blob(target_.g.slice(entry.at, entry.n).data().data(), entry.shape);
+  at::mm_out(to, error.t(), input);
+  done(i);
 }
 
 void GradientPass::flush() {

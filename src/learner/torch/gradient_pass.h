@@ -33,6 +33,10 @@ class GradientPass {
   // The gradient of parameter tensor i; undefined means zero. Throws Cancelled when nobody wants
   // the result any more.
   void arrived(std::size_t i, const at::Tensor& gradient);
+  // The same where the gradient is error^T x input: made where it belongs, without a copy.
+  // REQUIRES: makes_products().
+  void arrived(std::size_t i, const at::Tensor& error, const at::Tensor& input);
+  bool makes_products() const { return target_.sink == nullptr; }
   // Parameters that took no part have a zero gradient.
   void flush();
   // Of the bucket that is tensor i alone.
@@ -41,6 +45,8 @@ class GradientPass {
   Ready ready(std::uint32_t bucket) const;
 
  private:
+  void expect(std::size_t i);
+  void done(std::size_t i);
   void write(const TensorEntry& entry, const at::Tensor& gradient);
   void write_sparse(std::size_t i, const at::Tensor& gradient);
 

@@ -87,6 +87,7 @@ class TorchLearner::Impl {
   void bind(Range state);
   BatchTensors tensors_of_batch(const Batch& batch, const SampleShape& shape) const;
   void check_loss(double loss, const Portion& portion) const;
+  void watch_layers(const at::Tensor& loss, GradientPass& pass) const;
 
   std::unique_ptr<TorchModel> model_;
   Tensors tensors_;                                            // in the order of the layout
@@ -303,8 +304,7 @@ void TorchLearner::Impl::step(Range state, const Portion& portion, bool have_bat
     check_loss(mean, portion);
     Score own = score_of(output.detach(), batch, train_->shape().target);
     own.loss = mean * static_cast<double>(batch.n);
-    if (options_.factors)
-      watch_factors(loss, nodes_, [&](std::size_t i, Factors f) { pass.set_factors(i, f); });
+    watch_layers(loss, pass);
     // The gradient of the sum, so that uneven shares of a batch add up.
     loss.backward(at::full_like(loss, static_cast<double>(batch.n)));
     pass.flush();
@@ -317,6 +317,16 @@ void TorchLearner::Impl::step(Range state, const Portion& portion, bool have_bat
     throw;
   }
   pass_ = nullptr;
+}
+
+void TorchLearner::Impl::watch_layers(const at::Tensor& loss, GradientPass& pass) const {
+  const bool makes = pass.makes_products();
+  if (!makes && !options_.factors) return;
+  watch_factors(loss, nodes_, makes ? Product::Caller : Product::Autograd,
+                [&, makes](std::size_t i, const at::Tensor& error, const at::Tensor& input) {
+                  if (options_.factors) pass.set_factors(i, factors_of(error, input));
+                  if (makes) pass.arrived(i, error, input);
+                });
 }
 
 void TorchLearner::Impl::check_loss(double loss, const Portion& portion) const {
