@@ -219,6 +219,23 @@ TEST(TorchLearner, ASinkGetsWhatTheArenaWouldGet) {
   EXPECT_EQ(test.g.all().data()[0], 9.0F) << "the arena was written all the same";
 }
 
+// A strategy asks for the next batch before it takes the one at hand.
+TEST(TorchLearner, ABatchThatWasFetchedAheadIsNotFetchedAgain) {
+  TestLearner test("linear", numbers(4, 2));
+  const auto fetch = [&](std::uint64_t t) {
+    run(test.learner.prefetch(test.env, Portion{0, Step(t), 0, ids(8 * t, 8)}));
+  };
+  const int before = test.source->fills;
+  fetch(0);
+  for (std::uint64_t t = 0; t < 5; ++t) {
+    fetch(t + 1);
+    test.step(t, ids(8 * t, 8));
+  }
+  EXPECT_EQ(test.source->fills - before, 6);
+  test.step(6, ids(100, 8));
+  EXPECT_EQ(test.source->fills - before, 7) << "another batch than was fetched";
+}
+
 // ---- Factors and sparse rows
 
 TEST(TorchLearner, FactorsMultiplyToTheGradientBitForBit) {

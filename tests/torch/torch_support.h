@@ -22,6 +22,7 @@ class TestSource final : public BatchSource {
   const SampleShape& shape() const override { return shape_; }
   std::uint64_t size() const override { return size_; }
   void fill(std::uint64_t, std::span<const SampleId> samples, Batch& batch) const override {
+    ++fills;
     std::size_t width = 1;
     for (const std::int64_t d : shape_.shape) width *= static_cast<std::size_t>(d);
     const auto classes = static_cast<std::uint64_t>(shape_.classes);
@@ -54,6 +55,8 @@ class TestSource final : public BatchSource {
           batch.values.push_back(static_cast<float>(random.normal()));
     }
   }
+
+  mutable int fills = 0;  // calls of fill()
 
  private:
   SampleShape shape_;

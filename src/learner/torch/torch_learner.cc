@@ -6,6 +6,7 @@
 #include <torch/csrc/autograd/grad_mode.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -96,9 +97,14 @@ class TorchLearner::Impl {
   GradientPass* pass_ = nullptr;               // while backward runs
   std::vector<std::size_t>* order_ = nullptr;  // while the order is recorded
   Batch batch_, eval_batch_;
-  Batch fetched_batch_;  // the next one, fetched ahead,
-  Portion fetched_for_;  // for this portion
-  bool fetched_ = false;
+  // Fetched ahead, by turns: the next may be asked for before the last was taken.
+  struct Fetched {
+    Batch batch;
+    Portion portion;
+    bool ready = false;
+  };
+  std::array<Fetched, 2> fetched_;
+  std::size_t fetched_last_ = 0;
 };
 
 // ---- Making
@@ -269,18 +275,24 @@ void TorchLearner::Impl::arrived(std::size_t i, const at::Tensor& gradient) {
 }
 
 bool TorchLearner::Impl::take_fetched(const Portion& portion) {
-  const bool fits = std::exchange(fetched_, false) && fetched_for_.epoch == portion.epoch &&
-                    fetched_for_.samples == portion.samples;
-  if (fits) std::swap(batch_, fetched_batch_);
-  return fits;
+  for (Fetched& f : fetched_) {
+    if (!f.ready || f.portion.epoch != portion.epoch || f.portion.samples != portion.samples)
+      continue;
+    std::swap(batch_, f.batch);
+    f.ready = false;
+    return true;
+  }
+  return false;
 }
 
 Task<void> TorchLearner::Impl::fetch_ahead(Env& env, Portion portion) {
-  fetched_ = false;
-  co_await env.work(Work::Io, Elements(portion.samples.size()),
-                    [&] { train_->fill(portion.epoch, portion.samples, fetched_batch_); });
-  fetched_for_ = std::move(portion);
-  fetched_ = true;
+  fetched_last_ = 1 - fetched_last_;
+  Fetched& f = fetched_[fetched_last_];
+  f.ready = false;
+  f.portion = std::move(portion);
+  co_await env.work(Work::Io, Elements(f.portion.samples.size()),
+                    [&] { train_->fill(f.portion.epoch, f.portion.samples, f.batch); });
+  f.ready = true;
 }
 
 void TorchLearner::Impl::step(Range state, const Portion& portion, bool have_batch,
