@@ -29,6 +29,11 @@ constexpr std::uint64_t kTransfer = kRecovery + 1;
 constexpr std::uint64_t kBarrier = kRecovery + 2;
 constexpr std::uint64_t kEvaluation = std::uint64_t{14} << 44U;  // two a step
 
+Task<void> note_end(Task<void> task, bool& done) {
+  co_await std::move(task);
+  done = true;
+}
+
 class Worker {
  public:
   Worker(Node& node, Learner& learner, Keeper& keeper, Replica& replica, const SyncOptions& options,
@@ -51,8 +56,10 @@ class Worker {
   // All members of the view take part, from its first exchange to the end. True: the job is done;
   // false: the view changed.
   Task<bool> in_view(ViewPtr view);
+  Task<bool> watched(const Group& group);
   Task<bool> to_the_end(const Group& group);
   Task<bool> before_next_view(Task<void> exchange);
+  Task<void> watch_for_next_view();
   Task<void> level_up(const Group& group);
   Task<void> receive_state(const Group& group);
   void agreed(Generation generation);
@@ -89,8 +96,10 @@ class Worker {
   Journal* journal_;  // may be null
   SyncStep step_;
   SharedEvaluation evaluation_;
-  Step evaluated_;   // before this step the state was last evaluated
-  Generation last_;  // the view that this worker is or was in
+  Step evaluated_;                // before this step the state was last evaluated
+  Generation last_;               // the view that this worker is or was in
+  bool overtaken_ = false;        // by a newer one
+  TaskGroup* waiting_ = nullptr;  // for others, until there is a newer view
   StateTransfer transfer_;
   Gathering gathering_;
 };
@@ -143,7 +152,7 @@ Task<bool> Worker::in_view(ViewPtr view) {
   bool done = false;
   std::exception_ptr error;
   try {
-    done = co_await to_the_end(group);
+    done = co_await watched(group);
   } catch (...) {
     error = std::current_exception();
   }
@@ -152,6 +161,36 @@ Task<bool> Worker::in_view(ViewPtr view) {
   co_await lending.join();
   if (error) std::rethrow_exception(error);
   co_return done;
+}
+
+// One watch for the whole view: a race in every step would end its loser in every step, by an
+// exception, for which the step of a small model is too short.
+Task<bool> Worker::watched(const Group& group) {
+  const Context context = co_await current();
+  TaskGroup watching(context);
+  overtaken_ = false;
+  watching.spawn(watch_for_next_view());
+  bool done = false;
+  std::exception_ptr error;
+  try {
+    done = co_await to_the_end(group);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  watching.cancel();
+  co_await watching.join();
+  if (error) std::rethrow_exception(error);
+  co_return done;
+}
+
+Task<void> Worker::watch_for_next_view() {
+  try {
+    co_await node_.membership.after(last_);
+  } catch (const Fenced&) {
+    // through_views() will hear of it, too.
+  }
+  overtaken_ = true;
+  if (waiting_ != nullptr) waiting_->cancel();
 }
 
 Task<bool> Worker::to_the_end(const Group& group) {
@@ -235,9 +274,21 @@ Task<void> Worker::commit(Generation generation, Rank rank) {
 
 // What waits for others ends when there is a newer view, and does not begin where that is known.
 Task<bool> Worker::before_next_view(Task<void> exchange) {
-  if (node_.membership.now().generation > last_) co_return false;
-  auto first = co_await race(node_.membership.after(last_), std::move(exchange));
-  co_return first.index() == 1;
+  if (overtaken_ || node_.membership.now().generation > last_) co_return false;
+  const Context context = co_await current();
+  TaskGroup group(context);
+  bool done = false;
+  waiting_ = &group;
+  group.spawn(note_end(std::move(exchange), done));
+  std::exception_ptr error;
+  try {
+    co_await group.join();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  waiting_ = nullptr;
+  if (error) std::rethrow_exception(error);
+  co_return done;
 }
 
 Task<void> Worker::save() {

@@ -102,7 +102,7 @@ void SyncStep::let_go() {
 Task<void> SyncStep::finish(const Group& group) {
   if (!in_place_) {
     replica_.exchange_copies();
-  } else if (options_.recipe.updater == Updater::Owners) {
+  } else if (options_.recipe.updater == Updater::Owners && group.size() > 1) {
     co_await finish_parts(group);
   } else {
     co_await apply(replica_.g().all());

@@ -123,7 +123,8 @@ Task<void> SyncStep::run(const Group& group) {
       }
     });
   co_await average_rest(group);
-  if (in_place_ && options_.recipe.updater == Updater::Owners) co_await hold_gradients(group);
+  if (in_place_ && options_.recipe.updater == Updater::Owners && group.size() > 1)
+    co_await hold_gradients(group);
   co_await returned(state_lent_);  // which finish() may change
   begun_ = begin;
 }
