@@ -3,8 +3,9 @@
 //
 // When autograd has the gradient of a parameter it would accumulate it in a tensor of its own. A
 // hook before that copies it into the arena, or hands it to a sink, and gives autograd nothing to
-// accumulate. Hooks run on the thread that called backward; one that throws ends backward, and the
-// next one works.
+// accumulate. That of a fully connected layer is not even copied: the product is written into the
+// arena (factors.h). Hooks run on the thread that called backward; one that throws ends backward,
+// and the next one works.
 #pragma once
 
 #include <memory>
