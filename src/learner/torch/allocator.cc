@@ -42,11 +42,12 @@ class Pool {
   Pool() {
     const std::size_t size = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
                              static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    void* const begin = mmap(nullptr, size, PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (begin == MAP_FAILED) return;  // Somebody limits our addresses: the C library does it all.
-    madvise(begin, size, MADV_HUGEPAGE);
-    holes_[static_cast<std::byte*>(begin)] = size;
+    void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) return;  // Somebody limits our addresses: the C library does it all.
+    madvise(memory, size, MADV_HUGEPAGE);
+    begin_ = static_cast<std::byte*>(memory);
+    holes_[0] = size;
   }
 
   // Null: there is no hole for it.
@@ -61,23 +62,24 @@ class Pool {
     const auto [at, room] = *best;
     holes_.erase(best);
     if (room > size) holes_[at + size] = room - size;
-    return new (at) Block{size};
+    return new (begin_ + at) Block{size};
   }
 
   void give_back(Block* block) {
     const std::lock_guard lock(mutex_);
-    auto hole = holes_.emplace(reinterpret_cast<std::byte*>(block), block->size).first;
+    const std::ptrdiff_t at = reinterpret_cast<std::byte*>(block) - begin_;
+    const auto hole = holes_.emplace(static_cast<std::size_t>(at), block->size).first;
     join(hole, std::next(hole));
     if (hole != holes_.begin()) join(std::prev(hole), hole);
   }
 
   void empty_holes() {
     const std::lock_guard lock(mutex_);
-    for (const auto& [at, size] : holes_) madvise(at, size, MADV_DONTNEED);
+    for (const auto& [at, size] : holes_) madvise(begin_ + at, size, MADV_DONTNEED);
   }
 
  private:
-  using Holes = std::map<std::byte*, std::size_t>;  // sizes, by where they begin
+  using Holes = std::map<std::size_t, std::size_t>;  // sizes, by where they begin
 
   void join(Holes::iterator hole, Holes::iterator next) {
     if (next == holes_.end() || hole->first + hole->second != next->first) return;
@@ -86,6 +88,7 @@ class Pool {
   }
 
   std::mutex mutex_;
+  std::byte* begin_ = nullptr;
   Holes holes_;
 };
 

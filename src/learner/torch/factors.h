@@ -1,7 +1,7 @@
 // Fully connected layers, found in the graph that forward has left behind, so that no model has to
-// be changed for them: an Addmm whose second matrix is the transpose of a parameter. The gradient of
-// that parameter is error^T x input.
-// Inputs of more than two dimensions may take other nodes; those are not found.
+// be changed for them: an Addmm whose second matrix is the transpose of a parameter. The gradient
+// of that parameter is error^T x input. Inputs of more than two dimensions may take other nodes;
+// those are not found.
 #pragma once
 
 #include <torch/csrc/autograd/function.h>
