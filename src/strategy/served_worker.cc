@@ -404,6 +404,7 @@ Task<void> ServedWorker::save() {
                           replica_.slots().slice(replica_.N * s + cut.at, cut.n).data().begin());
     });
   }
+  learner_.pause();
   co_await keeper_.save(replica_);
   if (journal_ != nullptr) journal_->saved(replica_.step);
 }
