@@ -2,13 +2,18 @@
 // al. 2014 (parameter server); Ho et al. 2013 (SSP); what differs between them is in the options.
 //
 //   worker, for t = 0, 1, ...:
-//     compute g, the gradient of its share of the samples at w
-//     push g, pull w, of all shards at once: S servers hold a part of w each (ps/server.h)
-//   server: w <- update(w, g / B, eta), when and of which pushes: ps/consistency.h
+//     compute g, the gradient of its share of the samples at w; G <- G + g
+//     every n_push steps, and before it reads: push G to all shards at once, G <- 0
+//     every n_fetch steps, or when w is too old for the bound: pull w (ps/serving.h)
+//     else: w <- w - eta g / B, alone
+//   server, of S that hold a part of w each (ps/server.h):
+//     G <- its weight times G, corrected for its delay where that is asked for
+//     w <- update(w, G / samples, eta), when and of which pushes: ps/consistency.h
 //   at an epoch's end: each worker evaluates w on a part of what was held out; one saves it
 //
 // Symbols: P workers, S servers, R copies of each shard, N parameters, B samples a step, t clock.
-// Cost a step and worker: S messages of N/S each way; with R copies R - 1 more between servers.
+// Cost a step and worker, at n_push = n_fetch = 1: S messages of N/S each way; with R copies R - 1
+//   more between servers. Factors (ps/factored.h): B (M + N') for a layer of M x N', one way.
 // Deviations: the dealer of samples is a part of the first shard, so that no sample is lost or
 //   counted twice whoever fails; DistBelief's workers have each a part of the data for themselves.
 //   Workers wait at an epoch's end until all of its samples are in w, to evaluate one state; where
