@@ -298,8 +298,11 @@ void require_compatible(const System& system, const Recipe& recipe, std::uint64_
   const std::vector<Violation> violations = check(recipe, workers);
   if (violations.empty()) return;
   const Violation& first = violations.front();
-  std::string text = fmt::format("{}: {}; take {}", without_quotes(first.rule->what),
-                                 first.rule->why, first.instead);
+  Recipe mended = recipe;
+  first.rule->mend(mended, workers);
+  std::string text =
+      fmt::format("{} (here {}): {}; take {}", without_quotes(first.rule->what),
+                  flags_between(mended, recipe), without_quotes(first.rule->why), first.instead);
   const std::string all = flags_between(recipe, nearest(recipe, workers));
   if (all != first.instead) text += fmt::format("\nHint: nearest that works: {}", all);
   throw ConfigError(text);

@@ -25,7 +25,8 @@ void RunJournal::view_begun(const View& view) {
   ending_ = view.ending;
   // Lives are counted from 1, so that each tells how many of its node were lost before.
   totals_.lost_nodes = options_.nodes - std::min<std::uint64_t>(options_.nodes, view.size());
-  for (const Member& m : view.members) totals_.lost_nodes += m.incarnation.value() - 1;
+  for (const Member& m : view.members) lives_[m.node] = m.incarnation;
+  for (const auto& [node, life] : lives_) totals_.lost_nodes += life.value() - 1;
   const bool speaks = spokesman(view) == node_.id;
   if (totals_.speaks && !speaks) show(progress_.end());
   totals_.late = speaks && (totals_.late || !totals_.speaks);

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -77,9 +78,10 @@ class RunJournal final : public Journal {
   Trace trace_;
   RunTotals totals_;
   Generation view_;
-  bool ending_ = false;  // the view is
-  Score epoch_score_;    // since the last evaluation
-  Time epoch_begin_{};   // when it ended
+  std::map<NodeId, Incarnation> lives_;  // of every node, the last that was seen
+  bool ending_ = false;                  // the view is
+  Score epoch_score_;                    // since the last evaluation
+  Time epoch_begin_{};                   // when it ended
   std::uint64_t epoch_samples_ = 0;
   bool started_ = false;
 };
