@@ -35,6 +35,8 @@ enum class Purpose : std::uint64_t {
   Holdout = 14,
   Partition = 15,
   Dropout = 16,
+  Topology = 17,
+  Gossip = 18,
 };
 
 // One block of Philox4x64-10: 256 random bits from a 256-bit counter and a 128-bit key.

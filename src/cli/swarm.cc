@@ -7,6 +7,7 @@
 #include <map>
 
 #include "cli/commands.h"
+#include "train/decentral_workload.h"
 #include "train/served_workload.h"
 #include "train/sync_workload.h"
 
@@ -22,7 +23,8 @@ struct Options {
 };
 
 const std::map<std::string, Workload>& workloads() {
-  static const std::map<std::string, Workload> kAll = {{"served", served_scenario},
+  static const std::map<std::string, Workload> kAll = {{"decentral", decentral_scenario},
+                                                       {"served", served_scenario},
                                                        {"sync", sync_scenario}};
   return kAll;
 }

@@ -18,7 +18,7 @@ struct Options {
 };
 
 std::string bucket(const System& system) {
-  if (system.recipe.updater == Updater::Servers) return "-";
+  if (by_worker(system.recipe)) return "-";
   if (system.bucket_bytes == kEachTensor) return "each tensor";
   if (system.bucket_bytes == kOneBucket) return "one";
   return fmt::format("{} MiB", system.bucket_bytes.value() >> 20U);
@@ -38,14 +38,15 @@ std::string year_of(const System& system) {
 // What sets a system apart from a plain recipe.
 std::string choices_of(const System& system) {
   const Recipe plain;
+  const bool own = by_worker(system.recipe);
   const bool serves = system.recipe.updater == Updater::Servers;
-  std::string text =
-      serves ? "--update servers" : fmt::format("--exchange {}", to_string(system.recipe.exchange));
+  std::string text = own ? fmt::format("--update {}", serves ? "servers" : "each")
+                         : fmt::format("--exchange {}", to_string(system.recipe.exchange));
   for (const Axis& axis : axes()) {
     const std::string value = axis.get(system.recipe);
-    // What all servers have in common.
+    // What all of them have in common.
     const bool common =
-        serves && (axis.name == "update" || axis.name == "overlap" || axis.name == "keep-batch");
+        own && (axis.name == "update" || axis.name == "overlap" || axis.name == "keep-batch");
     if (axis.name == "exchange" || common || value == axis.get(plain)) continue;
     text += " " + flag_of(axis, value);
   }

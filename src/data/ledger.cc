@@ -23,11 +23,14 @@ void Ledger::begin_epoch(std::uint64_t epoch) {
   leases_.reset();
 }
 
+void Ledger::turn_over() {
+  if (!epoch_ended()) return;
+  for (const Leases::Span& s : leases_.spans()) past_[static_cast<std::size_t>(s.end)] += s.n;
+  begin_epoch(epoch_ + 1);
+}
+
 Share Ledger::deal(NodeId worker, Incarnation life, std::uint64_t n) {
-  if (epoch_ended()) {
-    for (const Leases::Span& s : leases_.spans()) past_[static_cast<std::size_t>(s.end)] += s.n;
-    begin_epoch(epoch_ + 1);
-  }
+  turn_over();
   const Leases::Piece piece = leases_.lease(worker, life, n);
   return Share{epoch_, piece.at, piece.n};
 }
@@ -105,6 +108,7 @@ void Ledger::restore(const LedgerPlace& place) {
 }
 
 void Ledger::claim(NodeId worker, Incarnation life, const Share& share) {
+  turn_over();
   SHOAL_CHECK_EQ(share.epoch, epoch_);
   leases_.claim({share.at, share.n}, worker, life);
 }

@@ -60,7 +60,8 @@ class Ledger {
   // At most `n` consecutive positions that nobody has; fewer where a gap or the epoch ends, none
   // when nothing is left to deal.
   Share deal(NodeId worker, Incarnation life, std::uint64_t n);
-  // That share, which nobody has, as if it had been dealt. REQUIRES: it is of this epoch, and free.
+  // That share, which nobody has, as if it had been dealt. REQUIRES: it is of the epoch that would
+  // be dealt from, and free.
   void claim(NodeId worker, Incarnation life, const Share& share);
   // The shares that the next `deals` deals of n positions will give, for whoever prepares them, if
   // till then nothing is revoked and what is leased ends; so it may look into the next epoch.
@@ -93,6 +94,7 @@ class Ledger {
 
  private:
   void begin_epoch(std::uint64_t epoch);
+  void turn_over();  // to the next epoch, if all of this one has ended
 
   Seed seed_;
   std::shared_ptr<const std::vector<SampleId>> own_;  // null: all, and a position is a sample

@@ -217,9 +217,8 @@ Recipe recipe_of(const TrainFlags& f) {
   // Those of the system go with its turnout.
   if (recipe.turnout != Turnout::First && !given(f, "backups")) recipe.backups = 0;
   // And with servers what they can do.
-  const bool serves = recipe.updater == Updater::Servers;
-  if (serves && !given(f, "overlap")) recipe.overlap = false;
-  if (serves && !given(f, "keep-batch")) recipe.keep = KeepBatch::Worker;
+  if (by_worker(recipe) && !given(f, "overlap")) recipe.overlap = false;
+  if (by_worker(recipe) && !given(f, "keep-batch")) recipe.keep = KeepBatch::Worker;
   return recipe;
 }
 
@@ -273,8 +272,11 @@ void check_flags(const TrainFlags& f) {
   constexpr std::uint64_t kBatchMax = 1 << 20;
   const Recipe recipe = recipe_of(f);
   // Else whoever starts this process knows how many there are.
-  if (f.workers != "auto")
-    require_compatible(find_system(f.like), recipe, parse_rank_count("--workers", f.workers).most);
+  if (f.workers != "auto") {
+    const std::uint64_t workers = parse_rank_count("--workers", f.workers).most;
+    require_compatible(find_system(f.like), recipe, workers);
+    require_valid(recipe.peering, workers);
+  }
   if (f.batch == 0 || f.batch > kBatchMax)
     throw ConfigError(fmt::format("--batch {}: take 1 to {}", f.batch, kBatchMax));
   if (f.epochs == 0 && f.steps == 0)
@@ -286,18 +288,19 @@ void check_flags(const TrainFlags& f) {
   parse_partition(f.partition);
   const Rule rule = rule_of(f);
   eta_of(f, rule);
-  if (recipe.updater == Updater::Servers) {
-    rule_at_servers(rule, recipe.serving, 1);
+  if (recipe.updater == Updater::Servers) rule_at_servers(rule, recipe.serving, 1);
+  if (by_worker(recipe)) {
+    const std::string_view update = recipe.updater == Updater::Servers ? "servers" : "each";
     if (f.save_every != 0)
       throw ConfigError(
-          fmt::format("--save-every {} with --update servers: they save at the end of each epoch, "
-                      "when no worker is in the middle of a step; leave it away",
-                      f.save_every));
+          fmt::format("--save-every {} with --update {}: the model is saved at the end of each "
+                      "epoch, when no worker is in the middle of a step; leave it away",
+                      f.save_every, update));
     if (!f.batch_growth.empty())
       throw ConfigError(
-          fmt::format("--batch-growth {} with --update servers: a share is as large as --batch "
-                      "says; leave one of them away",
-                      f.batch_growth));
+          fmt::format("--batch-growth {} with --update {}: a share is as large as --batch says; "
+                      "leave one of them away",
+                      f.batch_growth, update));
   }
   parse_schedule(f.schedule);
   parse_batch_growth(f.batch_growth);
@@ -359,6 +362,7 @@ TrainPlan plan_of(const TrainFlags& f, const Dataset& dataset, std::uint64_t wor
   plan.system = find_system(f.like).name;
   plan.recipe = recipe_of(f);
   require_compatible(find_system(f.like), plan.recipe, workers);
+  require_valid(plan.recipe.peering, workers);
   plan.growth = parse_batch_growth(f.batch_growth);
   check_batches(plan);
   // Of the samples that an update is made of.

@@ -12,13 +12,14 @@
 namespace shoal {
 namespace {
 
-constexpr std::array<std::string_view, 5> kUpdaters = {"everyone", "owners", "root", "servers",
-                                                       "apart"};
+constexpr std::array<std::string_view, 6> kUpdaters = {"everyone", "owners", "root",
+                                                       "servers",  "apart",  "each"};
 constexpr std::array<std::string_view, 4> kTurnouts = {"all", "first", "fastest", "redundant"};
 constexpr std::array<std::string_view, 2> kBalances = {"even", "auto"};
 constexpr std::array<std::string_view, 2> kKeeps = {"global", "worker"};
 constexpr std::array<std::string_view, 2> kPushes = {"gradients", "factors"};
 constexpr std::array<std::string_view, 3> kWeights = {"even", "staleness", "workers"};
+constexpr std::array<std::string_view, 2> kPaces = {"step", "own"};
 constexpr std::array<std::string_view, 2> kSwitch = {"yes", "no"};
 
 std::vector<std::string> words(std::span<const std::string_view> names) {
@@ -61,14 +62,30 @@ std::vector<std::string> exchanges() {
   return names;
 }
 
+std::string rate(double value) { return value < 0 ? "auto" : fmt::format("{}", value); }
+
+double parse_rate(std::string_view flag, std::string_view value) {
+  if (value == "auto") return kAuto;
+  const auto n = number<double>(flag, value, "a number from 0 on, or auto");
+  if (n < 0) throw ConfigError(fmt::format("{} {}: it is at least 0, or auto", flag, value));
+  return n;
+}
+
+std::vector<std::string> meets() {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < kEncounters; ++i)
+    names.emplace_back(to_string(static_cast<Encounter>(i)));
+  return names;
+}
+
 std::array<Axis, kAxes> make_axes() {
   return {{
       {"exchange", "which algorithm sums the gradients; auto: by measured costs", exchanges(),
        [](const Recipe& r) { return std::string(to_string(r.exchange)); },
        [](Recipe& r, std::string_view v) { r.exchange = parse_exchange(v); }},
       {"update",
-       "who applies the update: everyone all of it, owners a part each, the root, servers; apart: "
-       "each for itself, to measure what an exchange costs",
+       "who applies the update: everyone all of it, owners a part each, the root, servers; each: "
+       "to a model of its own; apart: as well, to measure what an exchange costs",
        words(kUpdaters), [](const Recipe& r) { return name(kUpdaters, r.updater); },
        [](Recipe& r, std::string_view v) {
          r.updater = choice<Updater>("--update", kUpdaters, v);
@@ -172,6 +189,66 @@ std::array<Axis, kAxes> make_axes() {
        [](Recipe& r, std::string_view v) {
          r.serving.weigh = choice<Weigh>("--weigh", kWeights, v);
        }},
+      {"meet", "how models meet that are trained apart", meets(),
+       [](const Recipe& r) { return std::string(to_string(r.peering.meet)); },
+       [](Recipe& r, std::string_view v) { r.peering.meet = parse_meet(v); }},
+      {"tau",
+       "steps of a worker between two meetings of its model with others",
+       {},
+       [](const Recipe& r) { return fmt::format("{}", r.peering.tau); },
+       [](Recipe& r, std::string_view v) { r.peering.tau = count("--tau", v); }},
+      {"late",
+       "steps that a worker makes while its model meets others",
+       {},
+       [](const Recipe& r) { return fmt::format("{}", r.peering.late); },
+       [](Recipe& r, std::string_view v) { r.peering.late = count("--late", v); }},
+      {"pace", "of workers with models of their own: all in step, or each its own", words(kPaces),
+       [](const Recipe& r) { return name(kPaces, r.peering.in_step ? 0 : 1); },
+       [](Recipe& r, std::string_view v) {
+         r.peering.in_step = choice<int>("--pace", kPaces, v) == 0;
+       }},
+      {"topology",
+       "which models can meet",
+       {"ring", "chain", "torus", "tree", "complete", "halton", "regular:3", "exponential",
+        "hypercube", "random"},
+       [](const Recipe& r) { return to_string(r.peering.topology); },
+       [](Recipe& r, std::string_view v) { r.peering.topology = parse_topology(v); }},
+      {"alpha",
+       "part of its way to the center that a model moves; auto: 0.9/P",
+       {},
+       [](const Recipe& r) { return rate(r.peering.alpha); },
+       [](Recipe& r, std::string_view v) { r.peering.alpha = parse_rate("--alpha", v); }},
+      {"beta",
+       "part of its way to a model that the center moves; auto: as --alpha",
+       {},
+       [](const Recipe& r) { return rate(r.peering.beta); },
+       [](Recipe& r, std::string_view v) { r.peering.beta = parse_rate("--beta", v); }},
+      {"block-momentum",
+       "of the optimizer above the models' mean; auto: 1 - 1/P",
+       {},
+       [](const Recipe& r) { return rate(r.peering.block_momentum); },
+       [](Recipe& r, std::string_view v) {
+         r.peering.block_momentum = parse_rate("--block-momentum", v);
+       }},
+      {"block-rate",
+       "step size of that optimizer",
+       {},
+       [](const Recipe& r) { return fmt::format("{}", r.peering.block_rate); },
+       [](Recipe& r, std::string_view v) {
+         r.peering.block_rate = number<double>("--block-rate", v, "a number");
+       }},
+      {"block-nesterov", "that optimizer looks ahead", words(kSwitch),
+       [](const Recipe& r) { return std::string(r.peering.block_nesterov ? "yes" : "no"); },
+       [](Recipe& r, std::string_view v) {
+         r.peering.block_nesterov = choice<int>("--block-nesterov", kSwitch, v) == 0;
+       }},
+      {"gossip",
+       "chance that a worker sends its model to another after a step",
+       {},
+       [](const Recipe& r) { return fmt::format("{}", r.peering.gossip); },
+       [](Recipe& r, std::string_view v) {
+         r.peering.gossip = number<double>("--gossip", v, "a number");
+       }},
   }};
 }
 
@@ -183,13 +260,17 @@ std::span<const Axis> axes() {
 }
 
 std::vector<std::pair<std::string, std::string>> axes_of(const Recipe& recipe) {
-  const bool sync = recipe.updater != Updater::Servers || moves_in_step(recipe.serving.consistency);
+  const bool each = recipe.updater == Updater::Each;
+  const bool sync =
+      each ? recipe.peering.in_step
+           : recipe.updater != Updater::Servers || moves_in_step(recipe.serving.consistency);
   std::vector<std::pair<std::string, std::string>> all = {
       {"parallelism", "data"},
-      {"optimization", "central"},
-      {"schedule", sync                                                            ? "sync"
-                   : recipe.serving.consistency.kind == Consistency::Kind::Bounded ? "bounded"
-                                                                                   : "async"},
+      {"optimization", each ? "decentral" : "central"},
+      {"schedule", sync ? "sync"
+                   : !each && recipe.serving.consistency.kind == Consistency::Kind::Bounded
+                       ? "bounded"
+                       : "async"},
       {"encoding", "fp32"}};
   for (const Axis& axis : axes()) all.emplace_back(axis.name, axis.get(recipe));
   return all;

@@ -24,6 +24,7 @@ bool is_one_of(Exchange exchange, std::initializer_list<Exchange> some) {
 }
 
 bool serves(const Recipe& r) { return r.updater == Updater::Servers; }
+bool each_has_one(const Recipe& r) { return r.updater == Updater::Each; }
 std::uint64_t servers_of(const Recipe& r, std::uint64_t workers) {
   return r.serving.servers > 0 ? r.serving.servers : workers;
 }
@@ -33,9 +34,65 @@ std::uint64_t servers_of(const Recipe& r, std::uint64_t workers) {
 constexpr Exclusion kExclusions[] = {
     {"`--consistency`, `--servers`, `--copies`, `--push`, `--push-every`, `--fetch`, "
      "`--warm-start`, `--compensate`, `--lower-momentum` or `--weigh` without `--update servers`",
-     "nobody else holds the parameters for others, and is late or early", "`--update servers`",
+     "nobody else holds the parameters for others, and is late or early",
+     "`--update servers`; without them with `--update each`",
      [](const Recipe& r, std::uint64_t) { return !serves(r) && r.serving != Serving(); },
-     [](Recipe& r, std::uint64_t) { r.updater = Updater::Servers; }},
+     [](Recipe& r, std::uint64_t) {
+       if (each_has_one(r)) {
+         r.serving = Serving();
+       } else {
+         r.updater = Updater::Servers;
+       }
+     }},
+    {"`--meet`, `--tau`, `--late`, `--pace`, `--topology`, `--alpha`, `--beta`, "
+     "`--block-momentum`, `--block-rate`, `--block-nesterov` or `--gossip` without `--update each`",
+     "there is one model, and nothing for it to meet",
+     "`--update each`; without them with `--update servers`",
+     [](const Recipe& r, std::uint64_t) { return !each_has_one(r) && r.peering != Peering(); },
+     [](Recipe& r, std::uint64_t) {
+       if (serves(r)) {
+         r.peering = Peering();
+       } else {
+         r.updater = Updater::Each;
+       }
+     }},
+    {"`--tau 0`", "a worker makes a step at least before its model meets others", "`--tau 1`",
+     [](const Recipe& r, std::uint64_t) { return r.peering.tau == 0; },
+     [](Recipe& r, std::uint64_t) { r.peering.tau = 1; }},
+    {"as much `--late` as `--tau`, or more", "a meeting ends before the next one begins",
+     "one less than `--tau`",
+     [](const Recipe& r, std::uint64_t) {
+       return r.peering.late > 0 && r.peering.late >= r.peering.tau;
+     },
+     [](Recipe& r, std::uint64_t) { r.peering.late = std::max(r.peering.tau, 1U) - 1; }},
+    {"`--late` with a `--meet` other than `average` or `block`",
+     "the others do not wait, or overlap a step by themselves", "`--late 0`",
+     [](const Recipe& r, std::uint64_t) {
+       return r.peering.late > 0 && r.peering.meet != Encounter::Average &&
+              r.peering.meet != Encounter::Block;
+     },
+     [](Recipe& r, std::uint64_t) { r.peering.late = 0; }},
+    {"`--pace own` with `--meet average`, `block` or `neighbours`",
+     "all meet after the same number of steps", "`--pace step`",
+     [](const Recipe& r, std::uint64_t) {
+       const Encounter m = r.peering.meet;
+       return !r.peering.in_step &&
+              (m == Encounter::Average || m == Encounter::Block || m == Encounter::Neighbours);
+     },
+     [](Recipe& r, std::uint64_t) { r.peering.in_step = true; }},
+    {"`--meet neighbours` with `--topology halton`, `exponential` or `random`",
+     "who gives to a neighbour takes from it, or the mean of all would drift", "`--topology ring`",
+     [](const Recipe& r, std::uint64_t) {
+       const Topology::Kind k = r.peering.topology.kind;
+       return r.peering.meet == Encounter::Neighbours &&
+              (k == Topology::Kind::Halton || k == Topology::Kind::Exponential ||
+               k == Topology::Kind::Random);
+     },
+     [](Recipe& r, std::uint64_t) { r.peering.topology = {}; }},
+    {"`--update each` with `--exchange auto`", "its costs are known of gradients alone",
+     "`--exchange direct`",
+     [](const Recipe& r, std::uint64_t) { return each_has_one(r) && r.exchange == Exchange::Auto; },
+     [](Recipe& r, std::uint64_t) { r.exchange = Exchange::Direct; }},
     {"`--copies 0`", "nobody would have the parameters", "`--copies 1`",
      [](const Recipe& r, std::uint64_t) { return r.serving.copies == 0; },
      [](Recipe& r, std::uint64_t) { r.serving.copies = 1; }},
@@ -88,8 +145,9 @@ constexpr Exclusion kExclusions[] = {
        return r.serving.fetch.kind != Fetch::Kind::Every && r.serving.push_every > 1;
      },
      [](Recipe& r, std::uint64_t) { r.serving.push_every = 1; }},
-    {"`--update servers` with `--overlap`", "a push is one message for each server",
-     "`--no-overlap`", [](const Recipe& r, std::uint64_t) { return serves(r) && r.overlap; },
+    {"`--update servers` or `each` with `--overlap`",
+     "a push is one message for each server, and models meet as a whole", "`--no-overlap`",
+     [](const Recipe& r, std::uint64_t) { return by_worker(r) && r.overlap; },
      [](Recipe& r, std::uint64_t) { r.overlap = false; }},
     {"`--update servers` with an `--exchange` other than `direct` or `auto`",
      "a server reads its part from each worker", "`--exchange direct`",
@@ -97,26 +155,26 @@ constexpr Exclusion kExclusions[] = {
        return serves(r) && !is_one_of(r.exchange, {Exchange::Auto, Exchange::Direct});
      },
      [](Recipe& r, std::uint64_t) { r.exchange = Exchange::Direct; }},
-    {"`--update servers` with `--epoch-fraction` below 1",
+    {"`--update servers` or `each` with `--epoch-fraction` below 1",
      "its samples are dealt until all have ended", "`--epoch-fraction 1`",
-     [](const Recipe& r, std::uint64_t) { return serves(r) && r.epoch_fraction != 1; },
+     [](const Recipe& r, std::uint64_t) { return by_worker(r) && r.epoch_fraction != 1; },
      [](Recipe& r, std::uint64_t) { r.epoch_fraction = 1; }},
-    {"`--update servers` with `--accumulate` above 1", "a worker pushes after every pass",
-     "`--accumulate 1`",
-     [](const Recipe& r, std::uint64_t) { return serves(r) && r.accumulate != 1; },
+    {"`--update servers` or `each` with `--accumulate` above 1",
+     "a worker pushes, or moves, after every pass", "`--accumulate 1`",
+     [](const Recipe& r, std::uint64_t) { return by_worker(r) && r.accumulate != 1; },
      [](Recipe& r, std::uint64_t) { r.accumulate = 1; }},
-    {"`--update servers` with `--balance auto`",
+    {"`--update servers` or `each` with `--balance auto`",
      "where workers do not wait for each other the fast ones have more shares anyway",
      "`--balance even`",
-     [](const Recipe& r, std::uint64_t) { return serves(r) && r.balance == Balance::Auto; },
+     [](const Recipe& r, std::uint64_t) { return by_worker(r) && r.balance == Balance::Auto; },
      [](Recipe& r, std::uint64_t) { r.balance = Balance::Even; }},
-    {"`--update servers` with `--keep-batch global`",
+    {"`--update servers` or `each` with `--keep-batch global`",
      "a share is a worker's batch, however many they are", "`--keep-batch worker`",
-     [](const Recipe& r, std::uint64_t) { return serves(r) && r.keep == KeepBatch::Global; },
+     [](const Recipe& r, std::uint64_t) { return by_worker(r) && r.keep == KeepBatch::Global; },
      [](Recipe& r, std::uint64_t) { r.keep = KeepBatch::Worker; }},
-    {"`--update servers` with `--batch-norm sync`", "the workers do not meet while they compute",
-     "`--batch-norm local`", [](const Recipe& r, std::uint64_t) { return serves(r) && meets(r); },
-     meet_no_more},
+    {"`--update servers` or `each` with `--batch-norm sync`",
+     "the workers do not meet while they compute", "`--batch-norm local`",
+     [](const Recipe& r, std::uint64_t) { return by_worker(r) && meets(r); }, meet_no_more},
     {"`--epoch-fraction` of 0, below, or above 1", "it is a part of the epoch's samples",
      "`--epoch-fraction 1`",
      [](const Recipe& r, std::uint64_t) {
@@ -197,10 +255,10 @@ constexpr Exclusion kExclusions[] = {
      [](Recipe& r, std::uint64_t workers) { r.shards = static_cast<std::uint32_t>(workers); }},
     {"`--shards` with an `--update` other than `owners`",
      "the fixed order is that of owners, a part each",
-     "`--update owners`; `--shards 0` with servers",
+     "`--update owners`; `--shards 0` with `servers` or `each`",
      [](const Recipe& r, std::uint64_t) { return r.shards > 0 && r.updater != Updater::Owners; },
      [](Recipe& r, std::uint64_t) {
-       if (serves(r)) {
+       if (by_worker(r)) {
          r.shards = 0;
        } else {
          r.updater = Updater::Owners;
@@ -209,12 +267,12 @@ constexpr Exclusion kExclusions[] = {
     {"`--turnout first`, `fastest` or `redundant` with an `--update` other than `owners`",
      "the owner of a part adds up what counts, and leaves the rest out; of servers `--consistency` "
      "says what counts",
-     "`--update owners`; `--turnout all` with servers",
+     "`--update owners`; `--turnout all` with `servers` or `each`",
      [](const Recipe& r, std::uint64_t) {
        return r.turnout != Turnout::All && r.updater != Updater::Owners;
      },
      [](Recipe& r, std::uint64_t) {
-       if (serves(r)) {
+       if (by_worker(r)) {
          r.turnout = Turnout::All;
          r.backups = 0;
        } else {

@@ -7,6 +7,7 @@
 #include "collective/exchange.h"
 #include "learner/normalization.h"
 #include "ps/serving.h"
+#include "strategy/peering.h"
 
 namespace shoal {
 
@@ -18,6 +19,7 @@ enum class Updater : std::uint8_t {
   Servers,   // workers push gradients to servers and pull parameters, each at its own pace
   Apart,     // nothing is summed: each updates its own, and meets the others once a step. It shows
              // what an exchange costs, and is no way to train one model
+  Each,      // everyone has a model and an optimizer of its own, and the models meet
 };
 
 // Whose gradients of a step count.
@@ -48,8 +50,14 @@ struct Recipe {
   std::uint32_t shards = 0;
   BatchNorm batch_norm{};
   Serving serving{};  // of Updater::Servers
+  Peering peering{};  // of Updater::Each
 
   bool operator==(const Recipe&) const = default;
 };
+
+// Each worker has batches of its own, and nothing is exchanged bucket by bucket.
+inline bool by_worker(const Recipe& recipe) {
+  return recipe.updater == Updater::Servers || recipe.updater == Updater::Each;
+}
 
 }  // namespace shoal

@@ -22,6 +22,16 @@ Recipe served(const Serving& serving) {
   return recipe;
 }
 
+Recipe each_its_own(const Peering& peering) {
+  Recipe recipe;
+  recipe.updater = Updater::Each;
+  recipe.exchange = Exchange::Direct;
+  recipe.overlap = false;
+  recipe.keep = KeepBatch::Worker;
+  recipe.peering = peering;
+  return recipe;
+}
+
 std::vector<System> make_systems() {
   return {
       {.name = "shoal",
@@ -39,6 +49,14 @@ std::vector<System> make_systems() {
        .reference = "arXiv:0911.0491",
        .sentence = "every gradient is an update as soon as it comes to the server; nobody waits",
        .recipe = served({.consistency = {Kind::Async}, .servers = 1}),
+       .optimizer = "sgd"},
+      {.name = "parallel-sgd",
+       .year = 2010,
+       .citation = "Zinkevich, Weimer, Smola, Li, Parallelized Stochastic Gradient Descent, NIPS "
+                   "2010",
+       .sentence = "every worker trains alone; the result is the mean of all models. For convex "
+                   "problems",
+       .recipe = each_its_own({.meet = Encounter::Never}),
        .optimizer = "sgd"},
       {.name = "downpour",
        .aliases = {"distbelief"},
@@ -103,6 +121,30 @@ std::vector<System> make_systems() {
        .recipe = {.updater = Updater::Owners,
                   .exchange = Exchange::Direct,
                   .epoch_fraction = 0.75}},
+      {.name = "butterfly-sgd",
+       .year = 2013,
+       .citation = "Zhao, Canny, Butterfly Mixing: Accelerating Incremental-Update Algorithms on "
+                   "Clusters, SDM 2013",
+       .reference = "doi:10.1137/1.9781611972832.87",
+       .sentence = "in each step a model becomes the mean with that of one partner of a hypercube",
+       .recipe = each_its_own(
+           {.meet = Encounter::Neighbours, .tau = 1, .topology = {Topology::Kind::Hypercube}}),
+       .workers_min = 2},
+      {.name = "easgd",
+       .year = 2015,
+       .citation = "Zhang, Choromanska, LeCun, Deep Learning with Elastic Averaging SGD, NIPS 2015",
+       .reference = "arXiv:1412.6651",
+       .sentence = "every few steps a model and a center pull at each other; `--pace step` is its "
+                   "synchronous form",
+       .recipe = each_its_own({.meet = Encounter::Elastic, .in_step = false}),
+       .optimizer = "sgd"},
+      {.name = "eamsgd",
+       .year = 2015,
+       .citation = "Zhang, Choromanska, LeCun, Deep Learning with Elastic Averaging SGD, NIPS 2015",
+       .reference = "arXiv:1412.6651",
+       .sentence = "as easgd, with Nesterov's momentum at each worker",
+       .recipe = each_its_own({.meet = Encounter::Elastic, .in_step = false}),
+       .optimizer = "nesterov"},
       {.name = "petuum",
        .aliases = {"essp"},
        .year = 2015,
@@ -139,6 +181,21 @@ std::vector<System> make_systems() {
                    "late",
        .recipe = served({.consistency = {Kind::Async}, .servers = 1, .lower_momentum = true}),
        .optimizer = "momentum"},
+      {.name = "bmuf",
+       .year = 2016,
+       .citation = "Chen, Huo, Scalable Training of Deep Learning Machines by Incremental Block "
+                   "Training with Intra-block Parallel Optimization and Blockwise Model-Update "
+                   "Filtering, ICASSP 2016; CNTK's block momentum",
+       .reference = "doi:10.1109/ICASSP.2016.7472805",
+       .sentence = "the mean of all models moves the global one with a momentum of 1 - 1/P; "
+                   "`--block-nesterov` is its other form",
+       .recipe = each_its_own({.meet = Encounter::Block, .block_momentum = kAuto}),
+       .optimizer = "sgd"},
+      {.name = "dl4j",
+       .year = 2016,
+       .citation = "Deeplearning4j Development Team, parameter averaging on Spark, 2016",
+       .sentence = "models are averaged every 5 steps",
+       .recipe = each_its_own({.tau = 5})},
       {.name = "firecaffe",
        .year = 2016,
        .citation = "Iandola et al., FireCaffe: Near-Linear Acceleration of Deep Neural Network "
@@ -147,6 +204,18 @@ std::vector<System> make_systems() {
        .sentence = "gradients go up a binomial tree to one server, parameters down it",
        .recipe = {.updater = Updater::Root, .exchange = Exchange::Tree, .overlap = false},
        .bucket_bytes = kOneBucket},
+      {.name = "gosgd",
+       .year = 2016,
+       .citation = "Blot, Picard, Cord, Thome, Gossip Training for Deep Learning, 2016",
+       .reference = "arXiv:1611.09726",
+       .sentence =
+           "after a step a worker sends its model now and then to a random one, which mixes "
+           "it in by weight; nobody waits",
+       .recipe = each_its_own({.meet = Encounter::Gossip,
+                               .in_step = false,
+                               .topology = {Topology::Kind::Complete},
+                               .gossip = 0.25}),
+       .workers_min = 2},
       {.name = "reject-stale",
        .year = 2016,
        .citation = "the simplest answer to late gradients; compared with others in Chen et al., "
@@ -165,6 +234,14 @@ std::vector<System> make_systems() {
            "`--consistency synchronous` is its hardsync",
        .recipe = served({.consistency = {Kind::Softsync, 2}, .servers = 1}),
        .optimizer = "sgd"},
+      {.name = "sparknet",
+       .aliases = {"local-sgd"},
+       .year = 2016,
+       .citation = "Moritz, Nishihara, Stoica, Jordan, SparkNet: Training Deep Networks in Spark, "
+                   "ICLR 2016; local SGD: Stich, ICLR 2019",
+       .reference = "arXiv:1511.06051",
+       .sentence = "every worker makes 10 steps alone, then all models are averaged",
+       .recipe = each_its_own({})},
       {.name = "tensorflow-sync",
        .year = 2016,
        .citation = "backup workers: Chen et al., Revisiting Distributed Synchronous SGD, "
@@ -213,6 +290,14 @@ std::vector<System> make_systems() {
        .sentence = "as ssp; every push counts 1/P",
        .recipe = served({.consistency = {Kind::Bounded, 3}, .servers = 1, .weigh = Weigh::Workers}),
        .optimizer = "sgd"},
+      {.name = "d-psgd",
+       .year = 2017,
+       .citation = "Lian et al., Can Decentralized Algorithms Outperform Centralized Algorithms? A "
+                   "Case Study for Decentralized Parallel Stochastic Gradient Descent, NIPS 2017",
+       .reference = "arXiv:1705.09056",
+       .sentence = "in each step a model becomes a mean with those beside it on a ring, while its "
+                   "gradient is computed",
+       .recipe = each_its_own({.meet = Encounter::Neighbours, .tau = 1})},
       {.name = "dc-asgd",
        .year = 2017,
        .citation =
@@ -244,6 +329,15 @@ std::vector<System> make_systems() {
                   .overlap = false,
                   .turnout = Turnout::Fastest},
        .workers_min = 2},
+      {.name = "ad-psgd",
+       .year = 2018,
+       .citation = "Lian, Zhang, Zhang, Liu, Asynchronous Decentralized Parallel Stochastic "
+                   "Gradient Descent, ICML 2018",
+       .reference = "arXiv:1710.06952",
+       .sentence = "two models of a ring become their mean whenever one of the two workers is done "
+                   "with a step",
+       .recipe = each_its_own({.meet = Encounter::Pairs, .tau = 1, .in_step = false}),
+       .workers_min = 2},
       {.name = "horovod",
        .year = 2018,
        .citation = "Sergeev, Del Balso, Horovod: Fast and Easy Distributed Deep Learning in "
@@ -271,6 +365,19 @@ std::vector<System> make_systems() {
        .sentence = "replicated optimizer; buckets of 25 MiB are all-reduced while backward goes on",
        .recipe = {.exchange = Exchange::Ring},
        .bucket_bytes = Bytes(25 << 20)},
+      {.name = "diloco",
+       .year = 2023,
+       .citation = "Douillard et al., DiLoCo: Distributed Low-Communication Training of Language "
+                   "Models, 2023",
+       .reference = "arXiv:2311.08105",
+       .sentence = "AdamW at each worker; every 100 steps the mean of all models is a step of "
+                   "Nesterov's momentum",
+       .recipe = each_its_own({.meet = Encounter::Block,
+                               .tau = 100,
+                               .block_momentum = 0.9,
+                               .block_rate = 0.7,
+                               .block_nesterov = true}),
+       .optimizer = "adamw"},
   };
 }
 

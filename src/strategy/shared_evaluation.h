@@ -26,6 +26,8 @@ class SharedEvaluation {
  public:
   SharedEvaluation(Learner& learner, Replica& replica) : learner_(learner), replica_(replica) {}
 
+  // What is known of any state is so no more.
+  void forget() { blocks_.clear(); }
   // Of the replica's state, which all members hold alike. Takes `operation` and the next one.
   Task<Score> run(const Group& group, std::uint64_t operation);
 

@@ -12,6 +12,7 @@
 #include "collective/dissemination.h"
 #include "collective/group.h"
 #include "runtime/task_group.h"
+#include "runtime/view_watch.h"
 #include "strategy/recovery.h"
 #include "strategy/shared_evaluation.h"
 #include "strategy/state_transfer.h"
@@ -29,11 +30,6 @@ constexpr std::uint64_t kTransfer = kRecovery + 1;
 constexpr std::uint64_t kBarrier = kRecovery + 2;
 constexpr std::uint64_t kEvaluation = std::uint64_t{14} << 44U;  // two a step
 
-Task<void> note_end(Task<void> task, bool& done) {
-  co_await std::move(task);
-  done = true;
-}
-
 class Worker {
  public:
   Worker(Node& node, Learner& learner, Keeper& keeper, Replica& replica, const SyncOptions& options,
@@ -46,6 +42,7 @@ class Worker {
         journal_(journal),
         step_(node, learner, replica, options),
         evaluation_(learner, replica),
+        watch_(node.membership),
         transfer_(node, learner, replica, kTransfer) {}
 
   // Trains until the last step is done everywhere, through all views.
@@ -56,10 +53,7 @@ class Worker {
   // All members of the view take part, from its first exchange to the end. True: the job is done;
   // false: the view changed.
   Task<bool> in_view(ViewPtr view);
-  Task<bool> watched(const Group& group);
   Task<bool> to_the_end(const Group& group);
-  Task<bool> before_next_view(Task<void> exchange);
-  Task<void> watch_for_next_view();
   Task<void> level_up(const Group& group);
   Task<void> receive_state(const Group& group);
   void agreed(Generation generation);
@@ -96,10 +90,9 @@ class Worker {
   Journal* journal_;  // may be null
   SyncStep step_;
   SharedEvaluation evaluation_;
-  Step evaluated_;                // before this step the state was last evaluated
-  Generation last_;               // the view that this worker is or was in
-  bool overtaken_ = false;        // by a newer one
-  TaskGroup* waiting_ = nullptr;  // for others, until there is a newer view
+  Step evaluated_;   // before this step the state was last evaluated
+  Generation last_;  // the view that this worker is or was in
+  ViewWatch watch_;
   StateTransfer transfer_;
   Gathering gathering_;
 };
@@ -152,7 +145,7 @@ Task<bool> Worker::in_view(ViewPtr view) {
   bool done = false;
   std::exception_ptr error;
   try {
-    done = co_await watched(group);
+    done = co_await watch_.during(group.view->generation, to_the_end(group));
   } catch (...) {
     error = std::current_exception();
   }
@@ -163,43 +156,13 @@ Task<bool> Worker::in_view(ViewPtr view) {
   co_return done;
 }
 
-// One watch for the whole view: a race in every step would end its loser in every step, by an
-// exception, for which the step of a small model is too short.
-Task<bool> Worker::watched(const Group& group) {
-  const Context context = co_await current();
-  TaskGroup watching(context);
-  overtaken_ = false;
-  watching.spawn(watch_for_next_view());
-  bool done = false;
-  std::exception_ptr error;
-  try {
-    done = co_await to_the_end(group);
-  } catch (...) {
-    error = std::current_exception();
-  }
-  watching.cancel();
-  co_await watching.join();
-  if (error) std::rethrow_exception(error);
-  co_return done;
-}
-
-Task<void> Worker::watch_for_next_view() {
-  try {
-    co_await node_.membership.after(last_);
-  } catch (const Fenced&) {
-    // through_views() will hear of it, too.
-  }
-  overtaken_ = true;
-  if (waiting_ != nullptr) waiting_->cancel();
-}
-
 Task<bool> Worker::to_the_end(const Group& group) {
-  const bool level = co_await before_next_view(level_up(group));
+  const bool level = co_await watch_.before_next_view(level_up(group));
   if (!level) co_return false;
 
   while (true) {
     if (evaluation_due()) {
-      const bool evaluated = co_await before_next_view(evaluate(group));
+      const bool evaluated = co_await watch_.before_next_view(evaluate(group));
       if (!evaluated) co_return false;
     }
     if (ends()) break;
@@ -218,7 +181,7 @@ Task<bool> Worker::to_the_end(const Group& group) {
   }
   // The result is safe before the first worker leaves: whoever comes later finds it.
   if (group.rank == Rank(0)) co_await save();
-  co_return co_await before_next_view(barrier(group, kBarrier));
+  co_return co_await watch_.before_next_view(barrier(group, kBarrier));
 }
 
 // All that a step needs of this member at once. Who has no state yet gets it meanwhile.
@@ -249,7 +212,7 @@ Task<bool> Worker::make_step(const Group& group) {
   bool counts = false;
   std::exception_ptr error;
   try {
-    counts = co_await before_next_view(step(group));
+    counts = co_await watch_.before_next_view(step(group));
     if (counts) co_await step_.finish(group);
   } catch (...) {
     error = std::current_exception();
@@ -270,25 +233,6 @@ Task<void> Worker::commit(Generation generation, Rank rank) {
   note(EventKind::StepApplied, generation, t.value(), hash(),
        in_order ? position(place.epoch, place.done()) : kNoPosition);
   if (journal_ != nullptr) co_await journal_->step_done(std::move(report));
-}
-
-// What waits for others ends when there is a newer view, and does not begin where that is known.
-Task<bool> Worker::before_next_view(Task<void> exchange) {
-  if (overtaken_ || node_.membership.now().generation > last_) co_return false;
-  const Context context = co_await current();
-  TaskGroup group(context);
-  bool done = false;
-  waiting_ = &group;
-  group.spawn(note_end(std::move(exchange), done));
-  std::exception_ptr error;
-  try {
-    co_await group.join();
-  } catch (...) {
-    error = std::current_exception();
-  }
-  waiting_ = nullptr;
-  if (error) std::rethrow_exception(error);
-  co_return done;
 }
 
 Task<void> Worker::save() {

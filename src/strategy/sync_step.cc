@@ -190,7 +190,8 @@ Task<void> SyncStep::reduce(const Group& group, const Ready& bucket) {
       }
       break;
     case Updater::Apart:
-    case Updater::Servers: break;  // served.h
+    case Updater::Servers:
+    case Updater::Each: break;  // served.h, decentral/
     case Updater::Root:
       co_await tree_reduce(group, Rank(0), g, replica_.scratch().range(bucket.at, bucket.n),
                            number);
@@ -228,6 +229,7 @@ Range SyncStep::own_part(const Group& group, const Ready& bucket) {
   switch (options_.recipe.updater) {
     case Updater::Everyone:
     case Updater::Servers:
+    case Updater::Each:
     case Updater::Apart: return g;
     case Updater::Owners: return cut_of(g, cuts_of(group, bucket)[group.rank.value()]);
     case Updater::Root: return g.slice(Elements(0), group.rank == Rank(0) ? g.n : Elements(0));

@@ -24,9 +24,9 @@ void RunJournal::view_begun(const View& view) {
   view_ = view.generation;
   ending_ = view.ending;
   // Lives are counted from 1, so that each tells how many of its node were lost before.
-  totals_.lost_nodes = options_.nodes - std::min<std::uint64_t>(options_.nodes, view.size());
+  lost_ = options_.nodes - std::min<std::uint64_t>(options_.nodes, view.size());
   for (const Member& m : view.members) lives_[m.node] = m.incarnation;
-  for (const auto& [node, life] : lives_) totals_.lost_nodes += life.value() - 1;
+  for (const auto& [node, life] : lives_) lost_ += life.value() - 1;
   const bool speaks = spokesman(view) == node_.id;
   if (totals_.speaks && !speaks) show(progress_.end());
   totals_.late = speaks && (totals_.late || !totals_.speaks);
@@ -61,6 +61,7 @@ Task<void> RunJournal::step_done(StepReport report) {
   totals_.wait += report.wait;
   totals_.update += report.update;
   ++totals_.steps;
+  totals_.lost_nodes = lost_;
   totals_.late = false;
   totals_.end = now;
   epoch_score_ += report.own;

@@ -1,6 +1,10 @@
 #include "train/trainer.h"
 
+#include <tuple>
+#include <utility>
+
 #include "checkpoint/sha256.h"
+#include "decentral/worker.h"
 #include "strategy/axes.h"
 #include "strategy/served.h"
 #include "strategy/sync.h"
@@ -60,16 +64,19 @@ SyncOptions sync_options(const TrainPlan& plan) {
   return o;
 }
 
+// The epochs of so many samples a step: how many, and what the last one has of them.
+std::pair<std::uint64_t, std::uint64_t> epochs_of(const TrainPlan& plan, std::uint64_t each) {
+  if (plan.epochs > 0) return {plan.epochs, 0};
+  const std::uint64_t samples = plan.steps.value() * each;
+  const std::uint64_t epochs = (samples + plan.samples - 1) / plan.samples;
+  return {epochs, samples - (epochs - 1) * plan.samples};
+}
+
 ServedOptions served_options(const TrainPlan& plan) {
   const Serving& serving = plan.recipe.serving;
   ServedOptions o;
-  o.epochs = plan.epochs;
-  if (plan.epochs == 0) {
-    const std::uint64_t each = samples_per_update(serving, plan.batch, plan.workers);
-    const std::uint64_t samples = plan.steps.value() * each;
-    o.epochs = (samples + plan.samples - 1) / plan.samples;
-    o.last_epoch = samples - (o.epochs - 1) * plan.samples;
-  }
+  const std::uint64_t each = samples_per_update(serving, plan.batch, plan.workers);
+  std::tie(o.epochs, o.last_epoch) = epochs_of(plan, each);
   o.batch = plan.batch;
   o.workers = plan.workers;
   o.shards = serving.servers > 0 ? serving.servers : plan.workers;
@@ -81,10 +88,26 @@ ServedOptions served_options(const TrainPlan& plan) {
   return o;
 }
 
+DecentralOptions decentral_options(const TrainPlan& plan) {
+  DecentralOptions o;
+  std::tie(o.epochs, o.last_epoch) = epochs_of(plan, plan.batch * plan.workers);
+  o.batch = plan.batch;
+  o.workers = plan.workers;
+  o.peering = plan.recipe.peering;
+  o.exchange = plan.recipe.exchange;
+  o.rule = plan.rule;
+  o.eta = plan.eta;
+  o.schedule = plan.schedule;
+  o.evaluate = plan.evaluate;
+  return o;
+}
+
 Task<void> carry_out(Node& node, Learner& learner, Keeper& keeper, Replica& replica,
                      const TrainPlan& plan, Journal& journal) {
   if (plan.recipe.updater == Updater::Servers)
     return served_node(node, learner, keeper, replica, served_options(plan), &journal);
+  if (plan.recipe.updater == Updater::Each)
+    return decentral_worker(node, learner, keeper, replica, decentral_options(plan), &journal);
   return sync_worker(node, learner, keeper, replica, sync_options(plan), &journal);
 }
 

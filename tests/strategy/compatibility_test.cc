@@ -37,11 +37,27 @@ void each_of_servers(Recipe r, std::uint64_t workers, const Visit& visit) {
           }
 }
 
+// What only models have that meet.
+void each_of_peers(Recipe r, std::uint64_t workers, const Visit& visit) {
+  for (std::size_t meet = 0; meet < kEncounters; ++meet)
+    for (const std::uint32_t tau : {0U, 1U, 4U})
+      for (const std::uint32_t late : {0U, 1U, 4U})
+        for (const bool in_step : {true, false})
+          for (const char* const topology : {"ring", "halton"}) {
+            r.peering.meet = static_cast<Encounter>(meet);
+            r.peering.tau = tau;
+            r.peering.late = late;
+            r.peering.in_step = in_step;
+            r.peering.topology = parse_topology(topology);
+            visit(r, workers);
+          }
+}
+
 // Every choice of every axis with every other, and with several numbers of workers.
 void each_combination(const Visit& visit) {
   Recipe r;
   for (const std::uint64_t workers : {1U, 2U, 3U, 9U})
-    for (int updater = 0; updater < 5; ++updater)
+    for (int updater = 0; updater < 6; ++updater)
       for (std::size_t exchange = 0; exchange < kExchanges; ++exchange)
         for (int turnout = 0; turnout < 4; ++turnout)
           for (const std::uint32_t backups : {0U, 1U, 3U, 9U})
@@ -61,10 +77,14 @@ void each_combination(const Visit& visit) {
                     r.keep = (switches & 4) != 0 ? KeepBatch::Worker : KeepBatch::Global;
                     r.batch_norm = parse_batch_norm((switches & 8) != 0 ? "sync" : "local");
                     r.serving = Serving();
+                    r.peering = Peering();
                     visit(r, workers);
                     const bool simple = backups == 0 && fraction == 1 && accumulate == 1;
                     const bool any = r.exchange == Exchange::Auto || r.exchange == Exchange::Ring;
-                    if (simple && any && switches % 4 == 0) each_of_servers(r, workers, visit);
+                    if (simple && any && switches % 4 == 0) {
+                      each_of_servers(r, workers, visit);
+                      if (shards == 0 && turnout == 0) each_of_peers(r, workers, visit);
+                    }
                   }
 }
 

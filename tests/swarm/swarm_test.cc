@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "runtime/task_group.h"
+#include "train/decentral_workload.h"
 #include "train/served_workload.h"
 #include "train/sync_workload.h"
 
@@ -42,6 +43,18 @@ TEST(Swarm, ThreeHundredSeedsOfJobsWithServersAreFine) {
     EXPECT_GT(report.seen.at(checker), 0U) << checker << " saw nothing";
   for (const char* const probe : {"ps: a push came twice", "ps: a push had to wait",
                                   "ps: the next holder was lost", "ps: a request was sent again"})
+    EXPECT_TRUE(report.probes.contains(probe)) << probe;
+}
+
+TEST(Swarm, ThreeHundredSeedsOfModelsThatMeetAreFine) {
+  const SwarmReport report =
+      run_swarm(decentral_scenario, Seed(5000), 300, 1, [](const SeedReport&) {});
+  EXPECT_TRUE(report.failures.empty()) << report.failures[0].problem;
+  for (const char* const checker : {"ranges free", "views agree"})
+    EXPECT_GT(report.seen.at(checker), 0U) << checker << " saw nothing";
+  for (const char* const probe : {"decentral: a leg was cut off by a new view",
+                                  "decentral: a newcomer got the model of another",
+                                  "decentral: a center was made of all models"})
     EXPECT_TRUE(report.probes.contains(probe)) << probe;
 }
 

@@ -38,6 +38,16 @@ class ServersTest(TrainTest):
                                        "repeated": 0, "missing": 0})
 
 
+    def assert_refused(self, cases, workers=2):
+        """Cases: arguments by what the message must say."""
+        for message, arguments in cases.items():
+            out = self.scratch / "refused"
+            finished = Training(out, *arguments, "--workers", workers, "--out", out).finish()
+            self.assertEqual(finished.code, 1, finished)
+            self.assertRegex(finished.err, message)
+            self.assertFalse(out.exists())
+
+
 class InStep(ServersTest):
     def test_synchronous_gives_the_same_bits_every_time_and_those_that_owners_give(self):
         shared = [*TINY[:8], "--epochs", "2", "--workers", "2"]
@@ -153,12 +163,7 @@ class Refused(ServersTest):
                 [*TINY, "--consistency", "value:0.1", "--optimizer", "momentum"],
             r"--weigh.*--consistency async": [*TINY, "--weigh", "staleness"],
         }
-        for message, arguments in cases.items():
-            out = self.scratch / "refused"
-            finished = Training(out, *arguments, "--workers", "2", "--out", out).finish()
-            self.assertEqual(finished.code, 1, finished)
-            self.assertRegex(finished.err, message)
-            self.assertFalse(out.exists())
+        self.assert_refused(cases)
 
 
 if __name__ == "__main__":

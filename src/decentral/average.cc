@@ -1,0 +1,56 @@
+// Model averaging. Moritz et al. 2016 (SparkNet), arXiv:1511.06051; Zinkevich et al. 2010 (Parallel
+// SGD: once, at the end); DL4J's parameter averaging; Stich 2019 (local SGD), arXiv:1805.09767.
+//
+//   for t = 0, 1, ..:
+//     w_i <- update(w_i, g_i)
+//     if tau divides t + 1:
+//       m <- mean of w_j over all workers j
+//       w_i <- m
+//
+// Symbols: P workers, N parameters, tau steps between meetings. mean_exchange.h: late meetings.
+// Cost a step and worker: 2 (P-1)/P N / tau values (direct).
+// The result is the mean of all models.
+// Failure: a meeting that is cut off by a loss is left out; the models stay as they are and meet
+//   the next time, without the lost one's.
+#include <utility>
+
+#include "decentral/mean_exchange.h"
+#include "decentral/rendezvous.h"
+
+namespace shoal {
+namespace {
+
+class Averaging final : public Rendezvous {
+ public:
+  Averaging(Node& node, const Learner& learner, const DecentralTerms& terms)
+      : Rendezvous(node, learner, terms) {
+    if (terms.peering.meet == Encounter::Average) exchange_.emplace(node, N_, substance_, terms);
+  }
+
+  void view_over() override {
+    if (exchange_) exchange_->forget();
+  }
+
+  Task<void> run(Leg& leg) override {
+    const MeanExchange::Change as_it_is;
+    while (true) {
+      const bool more = co_await leg.next();
+      if (!more) break;
+      co_await leg.step();
+      if (exchange_) co_await exchange_->after_step(leg, as_it_is);
+    }
+    if (exchange_) co_await exchange_->end(leg, as_it_is);
+  }
+
+ private:
+  std::optional<MeanExchange> exchange_;  // none: models never meet
+};
+
+}  // namespace
+
+std::unique_ptr<Rendezvous> make_average(Node& node, const Learner& learner,
+                                         const DecentralTerms& terms) {
+  return std::make_unique<Averaging>(node, learner, terms);
+}
+
+}  // namespace shoal

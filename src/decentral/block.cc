@@ -1,0 +1,102 @@
+// Block momentum: the mean of all models is a step of an optimizer above them. Chen & Huo 2016
+// (BMUF), ICASSP; with an inner AdamW and rounds of hundreds of steps: Douillard et al. 2023
+// (DiLoCo), arXiv:2311.08105.
+//
+//   W: the model that all began the round with;  D = 0 at first
+//   every tau steps:
+//     G <- (mean of w_j over all workers j) - W
+//     D <- eta_b D + zeta G
+//     W <- W + D                     classic
+//     W <- W + zeta G + eta_b D      Nesterov
+//     w_i <- W
+//
+// Symbols: eta_b block momentum, zeta block step size (DiLoCo's outer momentum and step size).
+// Cost: as averaging (average.cc), and two arrays of N more.
+// Deviations: the papers write Nesterov's form as W + eta_b D of a W that is kept apart; what is
+//   kept here is that sum, which is all that anyone computes with, as PyTorch's SGD does.
+// The result is the mean of all models, which is W after a meeting.
+// Failure: W and D are the same on all. Who has missed a meeting, or is new, copies both from one
+//   who has not, and begins with W.
+#include <utility>
+
+#include "decentral/mean_exchange.h"
+#include "decentral/rendezvous.h"
+#include "runtime/slices.h"
+
+namespace shoal {
+namespace {
+
+class BlockMomentum final : public Rendezvous {
+ public:
+  BlockMomentum(Node& node, const Learner& learner, const DecentralTerms& terms)
+      : Rendezvous(node, learner, terms),
+        exchange_(node, N_, substance_, terms),
+        W_(model_arena()),
+        D_(model_arena()) {}
+
+  std::uint64_t meetings() const override { return meetings_; }
+
+  Task<void> begin(Company& company, Range model, const Roll& roll) override {
+    const auto [source, most] = furthest(roll);
+    if (most == 0) {
+      // All have the same model: nobody has made a step.
+      co_await copy(company.node.env, W_.all(), model);
+      co_await mix(company.node.env, D_.all(), 0, D_.all(), 0);
+      meetings_ = 1;
+      co_return;
+    }
+    std::vector<bool> behind;
+    for (const std::uint64_t m : roll.meetings) behind.push_back(m < most);
+    const std::vector<Range> arrays{W_.all(), D_.all()};
+    co_await copy_from(company, source, behind, arrays);
+    if (meetings_ < most) co_await copy(company.node.env, model, W_.all());
+    meetings_ = most;
+  }
+
+  void view_over() override { exchange_.forget(); }
+
+  Task<void> run(Leg& leg) override {
+    const MeanExchange::Change change = [this](Leg& l, Range mean) { return move(l, mean); };
+    while (true) {
+      const bool more = co_await leg.next();
+      if (!more) break;
+      co_await leg.step();
+      co_await exchange_.after_step(leg, change);
+    }
+    co_await exchange_.end(leg, change);
+  }
+
+ private:
+  // From the mean of all models to the one that all go on with.
+  Task<void> move(Leg& leg, Range mean) {
+    const auto zeta = static_cast<float>(terms_.peering.block_rate);
+    const auto eta_b = static_cast<float>(block_momentum(terms_.peering, leg.company.size()));
+    const bool nesterov = terms_.peering.block_nesterov;
+    const std::span<float> m = mean.data();
+    const std::span<float> W = W_.all().data();
+    const std::span<float> D = D_.all().data();
+    const SliceWork work = [&](std::size_t from, std::size_t to) {
+      for (std::size_t i = from; i < to; ++i) {
+        const float G = m[i] - W[i];
+        D[i] = eta_b * D[i] + zeta * G;
+        W[i] += nesterov ? zeta * G + eta_b * D[i] : D[i];
+        m[i] = W[i];
+      }
+    };
+    co_await in_slices(leg.env(), Work::Update, mean.n.value(), m.empty(), Order::Forward, 2, work);
+    ++meetings_;
+  }
+
+  MeanExchange exchange_;
+  Arena W_, D_;
+  std::uint64_t meetings_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Rendezvous> make_block(Node& node, const Learner& learner,
+                                       const DecentralTerms& terms) {
+  return std::make_unique<BlockMomentum>(node, learner, terms);
+}
+
+}  // namespace shoal

@@ -1,0 +1,192 @@
+// Elastic averaging. Zhang, Choromanska, LeCun 2015 (EASGD), arXiv:1412.6651. With Nesterov
+// momentum at the workers it is the same paper's EAMSGD.
+//
+//   every tau steps of worker i, g being the gradient at w_i before the move:
+//     d <- w_i - c
+//     w_i <- w_i - alpha d;   c <- c + beta d
+//   w_i <- update(w_i, g)
+//
+// In step all do so at once: c <- c + beta (sum of all d), which everyone can compute who has the
+// mean of all models. At their own pace they ask the member that has c, one after the other.
+//
+// Symbols: P workers, c center, alpha and beta elastic rates; 0.9 / P where nothing else is asked.
+// Cost a step and worker: in step as averaging; else 2 N / tau values, and P times that at the
+//   member with the center.
+// The result is the center.
+// Failure: in step c is the same on all. Who has missed a meeting, or is new, copies it. At their
+//   own pace it is lost with the member that had it, and is the mean of all models then.
+#include <deque>
+#include <utility>
+
+#include "base/error.h"
+#include "collective/tree.h"
+#include "decentral/mean_exchange.h"
+#include "decentral/rendezvous.h"
+#include "runtime/slices.h"
+
+namespace shoal {
+namespace {
+
+class Elastic final : public Rendezvous {
+ public:
+  Elastic(Node& node, const Learner& learner, const DecentralTerms& terms)
+      : Rendezvous(node, learner, terms), center_(model_arena()), difference_(model_arena()) {}
+
+  std::uint64_t meetings() const override { return meetings_; }
+
+  Task<void> begin(Company& company, Range model, const Roll& roll) override {
+    members_ = company.size();
+    const auto [source, most] = furthest(roll);
+    if (most == 0) {
+      node_.env.probe("decentral: a center was made of all models");
+      host_ = Rank(0);
+      co_await mean_of_all(company, terms_.exchange, model, center_.all(), scratch());
+      meetings_ = in_step() || company.group.rank == host_ ? 1 : 0;
+      co_return;
+    }
+    host_ = source;
+    if (!in_step()) co_return;
+    std::vector<bool> behind;
+    for (const std::uint64_t m : roll.meetings) behind.push_back(m < most);
+    const std::vector<Range> arrays(1, center_.all());
+    co_await copy_from(company, source, behind, arrays);
+    meetings_ = most;
+  }
+
+  void view_over() override { busy_ = false; }
+
+  Task<void> run(Leg& leg) override {
+    if (!in_step() && leg.company.group.rank == host_) leg.spawn(serve(leg));
+    while (true) {
+      const bool more = co_await leg.next();
+      if (!more) break;
+      co_await leg.gradient();
+      if (leg.t().value() % terms_.peering.tau == 0) co_await meet(leg);
+      co_await leg.update();
+      co_await leg.done();
+    }
+  }
+
+  Task<void> result(Company& company, Range model, Range out) override {
+    (void)model;
+    const std::uint64_t operation = company.operations();
+    if (in_step() || company.group.rank == host_)
+      co_await copy(company.node.env, out, center_.all());
+    if (!in_step() && !company.alone())
+      co_await tree_broadcast(company.group, host_, out, operation);
+  }
+
+ private:
+  bool in_step() const { return terms_.peering.in_step; }
+  double alpha() const { return elastic_alpha(terms_.peering, members_); }
+  double beta() const { return elastic_beta(terms_.peering, members_); }
+
+  Task<void> meet(Leg& leg) {
+    if (in_step()) {
+      co_await meet_all(leg);
+    } else if (leg.company.group.rank == host_) {
+      co_await leg.company.with_others(own_turn());
+      co_await pull(leg.model(), difference_.all());
+      let_go();
+      co_await mix(leg.env(), leg.model(), 1, difference_.all(), -alpha());
+    } else {
+      co_await ask_center(leg);
+      co_await mix(leg.env(), leg.model(), 1, difference_.all(), -alpha());
+    }
+  }
+
+  // ---- In step
+
+  Task<void> meet_all(Leg& leg) {
+    co_await leg.company.with_others(
+        mean_of_all(leg.company, terms_.exchange, leg.model(), difference_.all(), scratch()));
+    const auto a = static_cast<float>(alpha());
+    const auto b = static_cast<float>(beta() * static_cast<double>(members_));
+    const std::span<float> w = leg.model().data();
+    const std::span<float> c = center_.all().data();
+    const std::span<const float> mean = difference_.all().data();
+    const SliceWork work = [&](std::size_t from, std::size_t to) {
+      for (std::size_t i = from; i < to; ++i) {
+        const float before = c[i];
+        c[i] += b * (mean[i] - before);
+        w[i] -= a * (w[i] - before);
+      }
+    };
+    co_await in_slices(leg.env(), Work::Update, center_.size().value(), w.empty(), Order::Forward,
+                       2, work);
+    ++meetings_;
+  }
+
+  // ---- At their own pace
+
+  Task<void> own_turn() {
+    while (busy_) co_await changed_.wait();
+    busy_ = true;
+  }
+  void let_go() {
+    busy_ = false;
+    changed_.notify_all();
+  }
+
+  // d <- w - c;  c <- c + beta d
+  Task<void> pull(Range model, Range d) { return pull(model.data(), d); }
+  Task<void> pull(std::span<const float> w, Range difference) {
+    const auto b = static_cast<float>(beta());
+    const std::span<float> c = center_.all().data();
+    const std::span<float> d = difference.data();
+    const SliceWork work = [&](std::size_t from, std::size_t to) {
+      for (std::size_t i = from; i < to; ++i) {
+        d[i] = w[i] - c[i];
+        c[i] += b * d[i];
+      }
+    };
+    co_await in_slices(node_.env, Work::Update, center_.size().value(), d.empty(), Order::Forward,
+                       2, work);
+    ++meetings_;
+  }
+
+  Task<void> ask_center(Leg& leg) {
+    const NodeId host = leg.company.group.view->at(host_);
+    co_await leg.company.publish(host, leg.company.tag(kModel), leg.model().bytes());
+    const Match match{.from = host, .tag = leg.company.tag(kAnswer)};
+    co_await leg.company.recv(match, difference_.all().bytes());
+  }
+
+  Task<void> serve(Leg& leg) {
+    answers_.clear();
+    while (answers_.size() < leg.company.size())
+      answers_.emplace_back(node_.endpoint, N_, substance_);
+    const Match match{.tag = leg.company.tag(kModel)};
+    while (true) {
+      Reading model = co_await leg.company.read(match, center_.all().bytes().size);
+      const std::optional<Rank> rank = leg.company.group.view->rank_of(model.from());
+      if (!rank) continue;
+      const Range answer = answers_[rank->value()].all();
+      co_await own_turn();
+      co_await pull(numbers_of(model, N_), answer);
+      let_go();
+      leg.spawn(give_answer(leg, model.from(), answer));
+    }
+  }
+  Task<void> give_answer(Leg& leg, NodeId to, Range answer) {
+    co_await leg.company.send(to, leg.company.tag(kAnswer), answer.bytes());
+  }
+
+  Arena center_;
+  Arena difference_;           // to the center; in step, the mean of all models
+  std::deque<Arena> answers_;  // by rank, of the member that has the center
+  Rank host_;                  // who has it, at their own pace
+  bool busy_ = false;          // somebody changes it
+  Signal changed_;
+  std::uint64_t members_ = 1;
+  std::uint64_t meetings_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Rendezvous> make_elastic(Node& node, const Learner& learner,
+                                         const DecentralTerms& terms) {
+  return std::make_unique<Elastic>(node, learner, terms);
+}
+
+}  // namespace shoal

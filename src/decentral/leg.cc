@@ -1,0 +1,248 @@
+#include "decentral/leg.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+
+namespace shoal {
+namespace {
+
+// Messages between two members have numbers above those of collective operations: of their kind,
+// of the leg, and of their own.
+constexpr std::uint64_t kSteps = std::uint64_t{1} << 40U;  // of one a step
+constexpr std::uint64_t kKind = std::uint64_t{1} << 42U;
+constexpr std::uint64_t kLeg = std::uint64_t{1} << 24U;
+
+std::uint64_t part_of(std::uint64_t n, std::uint64_t rank, std::uint64_t members) {
+  return n / members + (rank < n % members ? 1 : 0);
+}
+
+}  // namespace
+
+// ---- Company
+
+Task<void> Company::with_others(Task<void> exchange) {
+  const bool done = co_await watch.before_next_view(std::move(exchange));
+  if (!done) throw LegOver();
+}
+
+namespace {
+
+template <class Operation>
+Task<void> finish(Operation operation) {
+  co_await std::move(operation);
+}
+
+Task<void> take(Endpoint& endpoint, Match match, MutBuf room, Received& got) {
+  got = co_await endpoint.recv(match, room);
+}
+
+Task<void> look(Endpoint& endpoint, Match match, std::optional<Reading>& got) {
+  got.emplace(co_await endpoint.read(match));
+}
+
+}  // namespace
+
+Task<void> Company::send(NodeId to, Tag tag, ConstBuf payload) {
+  return with_others(finish(node.endpoint.send(to, tag, payload)));
+}
+
+Task<void> Company::publish(NodeId to, Tag tag, ConstBuf range) {
+  return with_others(finish(node.endpoint.publish(to, tag, range)));
+}
+
+Task<Received> Company::recv(Match match, MutBuf room) {
+  Received got;
+  co_await with_others(take(node.endpoint, match, room, got));
+  require_size(got, room.size);
+  co_return got;
+}
+
+Task<Reading> Company::read(Match match, Bytes size) {
+  std::optional<Reading> got;
+  co_await with_others(look(node.endpoint, match, got));
+  require_size(*got, size);
+  co_return std::move(*got);
+}
+
+Task<void> Company::beside(Task<void> task) {
+  std::optional<PeerLost> lost;
+  try {
+    co_await std::move(task);
+  } catch (const PeerLost& error) {
+    lost = error;
+  } catch (const LegOver&) {
+  }
+  if (lost && !watch.overtaken()) node.membership.suspect(lost->peer(), lost->what());
+}
+
+std::uint64_t Company::operations(std::uint64_t n) { return std::exchange(next_, next_ + n); }
+
+std::uint64_t Company::operation_of_step(Step t) { return kSteps + t.value() % kSteps; }
+
+Tag Company::tag(std::uint64_t kind, std::uint64_t number) const {
+  return group.tag(kKind * (1 + kind) + kLeg * leg_ + number % kLeg, 0);
+}
+
+// ---- Leg
+
+Leg::Leg(Company& c, Learner& learner, Replica& r, const DecentralTerms& job, std::uint64_t samples,
+         Journal* journal)
+    : company(c),
+      replica(r),
+      terms(job),
+      learner_(learner),
+      journal_(journal),
+      samples_(samples),
+      offers_(c.size()),
+      begun_(c.node.env.now()) {}
+
+void Leg::serve_in(TaskGroup& tasks) {
+  tasks_ = &tasks;
+  if (!in_step() && company.group.rank == Rank(0)) spawn(deal_to_all());
+}
+
+Task<bool> Leg::next() {
+  if (company.watch.overtaken()) throw LegOver();
+  own_.clear();
+  if (!in_step()) co_return co_await next_offer();
+  if (std::min(samples_, replica.ledger.left()) == 0) co_return false;
+  deal_row();
+  spawn(prefetch_row());
+  co_return true;
+}
+
+// The part of each member of the next global batch; every member's ledger deals alike.
+void Leg::deal_row() {
+  const std::uint64_t P = company.size();
+  const std::uint64_t n = std::min({samples_, replica.ledger.left(), P * terms.batch});
+  for (std::uint64_t r = 0; r < P; ++r) {
+    const Member& member = company.group.view->members[r];
+    for (std::uint64_t left = part_of(n, r, P); left > 0;) {
+      const Share share = replica.ledger.deal(member.node, member.incarnation, left);
+      left -= share.n;
+      if (Rank(static_cast<std::uint32_t>(r)) == company.group.rank) own_.push_back(share);
+    }
+  }
+  samples_ -= n;
+  dealt_ += n;
+}
+
+Task<void> Leg::prefetch_row() {
+  const std::uint64_t P = company.size();
+  const std::uint64_t rank = company.group.rank.value();
+  const std::vector<Share> row = replica.ledger.peek(P * terms.batch, 1);
+  if (row.empty() || samples_ == 0) co_return;
+  Share own{row[0].epoch, row[0].at, part_of(row[0].n, rank, P)};
+  for (std::uint64_t r = 0; r < rank; ++r) own.at += part_of(row[0].n, r, P);
+  Portion portion{own.epoch, t() + Step(1), company.group.rank.value(),
+                  replica.ledger.samples(own)};
+  co_await learner_.prefetch(env(), std::move(portion));
+}
+
+// ---- At its own pace
+
+Leg::Offer Leg::deal_to(Rank rank) {
+  const Member& member = company.group.view->members[rank.value()];
+  const std::uint64_t n = std::min({samples_, replica.ledger.left(), terms.batch});
+  Share share;
+  if (n > 0) share = replica.ledger.deal(member.node, member.incarnation, n);
+  samples_ -= share.n;
+  dealt_ += share.n;
+  return {share, dealt_};
+}
+
+Task<void> Leg::deal_to_all() {
+  const Match match{.tag = company.tag(kAsk)};
+  while (true) {
+    const Received asked = co_await company.recv(match, mut_buf(question_));
+    const std::optional<Rank> rank = company.group.view->rank_of(asked.from);
+    if (rank) spawn(offer(*rank));
+  }
+}
+
+Task<void> Leg::offer(Rank to) {
+  Offer& slot = offers_[to.value()];
+  slot = deal_to(to);
+  co_await company.send(company.group.view->at(to), company.tag(kOffer), const_buf(slot));
+}
+
+Task<void> Leg::ask() {
+  const NodeId dealer = company.group.view->at(Rank(0));
+  if (company.group.rank == Rank(0)) {
+    incoming_ = deal_to(Rank(0));
+  } else {
+    co_await company.send(dealer, company.tag(kAsk), const_buf(question_));
+    const Match match{.from = dealer, .tag = company.tag(kOffer)};
+    co_await company.recv(match, mut_buf(incoming_));
+  }
+  ahead_ = incoming_;
+  const Share share = incoming_.share;  // which the worker may take at once, and ask for the next
+  answered_.notify_all();
+  if (share.n == 0) co_return;
+  Portion portion{share.epoch, t() + Step(1), company.group.rank.value(),
+                  replica.ledger.samples(share)};
+  co_await learner_.prefetch(env(), std::move(portion));
+}
+
+Task<void> Leg::until_answered() {
+  while (!ahead_) co_await answered_.wait();
+}
+
+Task<bool> Leg::next_offer() {
+  if (!std::exchange(asked_, true)) spawn(ask());
+  co_await company.with_others(until_answered());
+  const Offer now = *std::exchange(ahead_, std::nullopt);
+  if (company.group.rank != Rank(0)) dealt_ = now.dealt;
+  if (now.share.n == 0) co_return false;
+  own_.push_back(now.share);
+  spawn(ask());
+  co_return true;
+}
+
+// ---- A step
+
+Task<void> Leg::gradient_at(Range state) {
+  report_ = StepReport();
+  report_.step = t();
+  report_.epoch = own_.empty() ? replica.ledger.epoch() : own_[0].epoch;
+  report_.eta = terms.eta(t());
+  report_.rank = company.group.rank;
+  report_.wait = env().now() - begun_;
+  if (own_.empty()) co_return;
+  const Time begin = env().now();
+  Portion portion{own_[0].epoch, t(), company.group.rank.value(), {}};
+  for (const Share& share : own_)
+    for (const SampleId id : replica.ledger.samples(share)) portion.samples.push_back(id);
+  Channel<Ready> unheard;
+  const GradientTarget target{replica.g().all()};
+  co_await learner_.gradient(env(), state, target, std::move(portion), unheard, report_.own);
+  report_.compute = env().now() - begin;
+}
+
+Task<void> Leg::update() {
+  if (own_.empty()) co_return;
+  const Time begin = env().now();
+  const UpdateStep step{report_.eta, t().value() + 1, static_cast<double>(report_.own.samples)};
+  const Shard all{replica.parameters(), replica.g().all(), replica.slots(), Elements(0),
+                  terms.segments};
+  co_await shoal::update(env(), terms.rule, step, all);
+  report_.update = env().now() - begin;
+}
+
+Task<void> Leg::done() {
+  finished_.insert(finished_.end(), own_.begin(), own_.end());
+  ++made_;
+  report_.samples = dealt_ - std::exchange(told_, dealt_);
+  begun_ = env().now();
+  if (journal_ != nullptr) co_await journal_->step_done(std::move(report_));
+}
+
+Task<void> Leg::step() {
+  co_await gradient();
+  co_await update();
+  co_await done();
+}
+
+}  // namespace shoal

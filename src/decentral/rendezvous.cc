@@ -1,0 +1,115 @@
+#include "decentral/rendezvous.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "collective/exchange.h"
+#include "runtime/slices.h"
+#include "runtime/task_group.h"
+
+namespace shoal {
+namespace {
+
+constexpr Elements kPiece{1U << 18U};  // of a model, in sums over all
+
+}  // namespace
+
+Task<void> Rendezvous::begin(Company& company, Range model, const Roll& roll) {
+  (void)company, (void)model, (void)roll;
+  co_return;
+}
+
+Task<void> Rendezvous::result(Company& company, Range model, Range out) {
+  co_await mean_of_all(company, terms_.exchange, model, out, scratch());
+}
+
+Range Rendezvous::scratch() {
+  if (!scratch_) scratch_.emplace(node_.endpoint, N_, substance_);
+  return scratch_->all();
+}
+
+std::span<const float> numbers_of(const Reading& message, Elements n) {
+  const auto* const data = reinterpret_cast<const float*>(message.data().data);
+  return {data, data == nullptr ? 0 : n.value()};
+}
+
+std::pair<Rank, std::uint64_t> furthest(const Roll& roll) {
+  const auto most = std::ranges::max_element(roll.meetings);
+  return {Rank(static_cast<std::uint32_t>(most - roll.meetings.begin())), *most};
+}
+
+Task<void> mean_of_all(Company& company, Exchange exchange, Range model, Range out, Range scratch) {
+  const std::uint64_t operation = company.operations(pieces_of(model.n, kPiece));
+  if (company.alone()) {
+    co_await copy(company.node.env, out, model);
+    co_return;
+  }
+  co_await all_reduce_in_pieces(exchange, company.group, model, out, scratch, operation, kPiece);
+  co_await mix(company.node.env, out, 1 / static_cast<double>(company.size()), out, 0);
+}
+
+namespace {
+
+Task<void> send_arrays(Company& company, NodeId to, const std::vector<Range>& arrays,
+                       std::uint64_t operation) {
+  for (std::size_t i = 0; i < arrays.size(); ++i)
+    co_await company.node.endpoint.send(to, company.group.tag(operation, i), arrays[i].bytes());
+}
+
+}  // namespace
+
+Task<void> copy_from(Company& company, Rank source, const std::vector<bool>& in_need,
+                     std::vector<Range> arrays) {
+  const std::uint64_t operation = company.operations();
+  if (company.group.rank == source) {
+    co_await with_group([&](TaskGroup& tasks) -> Task<> {
+      for (std::uint32_t r = 0; r < company.size(); ++r)
+        if (in_need[r]) tasks.spawn(send_arrays(company, company.group.at(r), arrays, operation));
+      co_return;
+    });
+  } else if (in_need[company.group.rank.value()]) {
+    for (std::size_t i = 0; i < arrays.size(); ++i) {
+      const Match match{.from = company.group.view->at(source),
+                        .tag = company.group.tag(operation, i)};
+      const Received got = co_await company.node.endpoint.recv(match, arrays[i].bytes());
+      require_size(got, arrays[i].bytes().size);
+    }
+  }
+}
+
+Task<void> mix(Env& env, Range to, double a, std::span<const float> with, double b) {
+  const std::span<float> x = to.data();
+  const auto own = static_cast<float>(a);
+  const auto other = static_cast<float>(b);
+  const SliceWork work = [&](std::size_t from, std::size_t end) {
+    for (std::size_t i = from; i < end; ++i) x[i] = own * x[i] + other * with[i];
+  };
+  co_await in_slices(env, Work::Update, to.n.value(), x.empty(), Order::Forward, 1, work);
+}
+
+Task<void> copy(Env& env, Range to, Range from) {
+  const std::span<float> x = to.data();
+  const std::span<const float> y = from.data();
+  const SliceWork work = [&](std::size_t begin, std::size_t end) {
+    std::copy(y.begin() + static_cast<std::ptrdiff_t>(begin),
+              y.begin() + static_cast<std::ptrdiff_t>(end),
+              x.begin() + static_cast<std::ptrdiff_t>(begin));
+  };
+  co_await in_slices(env, Work::Copy, to.n.value(), x.empty(), Order::Forward, 1, work);
+}
+
+std::unique_ptr<Rendezvous> make_rendezvous(Node& node, const Learner& learner,
+                                            const DecentralTerms& terms) {
+  switch (terms.peering.meet) {
+    case Encounter::Average:
+    case Encounter::Never: return make_average(node, learner, terms);
+    case Encounter::Block: return make_block(node, learner, terms);
+    case Encounter::Elastic: return make_elastic(node, learner, terms);
+    case Encounter::Neighbours: return make_neighbours(node, learner, terms);
+    case Encounter::Pairs: return make_pairs(node, learner, terms);
+    case Encounter::Gossip: return make_gossip(node, learner, terms);
+  }
+  return make_average(node, learner, terms);
+}
+
+}  // namespace shoal

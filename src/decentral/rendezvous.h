@@ -1,0 +1,88 @@
+// Rendezvous: one of the ways in which models meet. Each is a file of its own, with the algorithm
+// of its paper as one linear coroutine; what they share is in leg.h and worker.cc.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "decentral/leg.h"
+#include "learner/learner.h"
+#include "runtime/range.h"
+#include "runtime/task.h"
+
+namespace shoal {
+
+// Who is here when a view begins.
+struct Roll {
+  std::vector<bool> newcomers;          // by rank: they have the model of an older member
+  std::vector<std::uint64_t> meetings;  // by rank, as each system counts them
+};
+
+class Rendezvous {
+ public:
+  Rendezvous(Node& node, const Learner& learner, const DecentralTerms& terms)
+      : terms_(terms),
+        node_(node),
+        N_(learner.layout().averaged()),
+        substance_(learner.substance()) {}
+  virtual ~Rendezvous() = default;
+
+  // How many meetings are in what this worker keeps beside its model; 0: nothing is.
+  virtual std::uint64_t meetings() const { return 0; }
+  // In every view, before its first leg: what lost members had is made good for, and newcomers get
+  // what the others have. May be cut off, and is then done again.
+  virtual Task<void> begin(Company& company, Range model, const Roll& roll);
+  // The view is over: nothing that belongs to it is held any more.
+  virtual void view_over() {}
+  // One leg. It ends when all samples are done, or by an exception when the view is over.
+  virtual Task<void> run(Leg& leg) = 0;
+  // The model that counts, from those of all members: into `out`. By default their mean.
+  virtual Task<void> result(Company& company, Range model, Range out);
+
+ protected:
+  // Memory of a model's size, which others may read. It lives as long as the system.
+  Arena model_arena() { return {node_.endpoint, N_, substance_}; }
+  Range scratch();
+
+  const DecentralTerms& terms_;
+  Node& node_;
+  const Elements N_;  // of a model
+  const Substance substance_;
+
+ private:
+  std::optional<Arena> scratch_;
+};
+
+std::unique_ptr<Rendezvous> make_rendezvous(Node& node, const Learner& learner,
+                                            const DecentralTerms& terms);
+// One for each file.
+using MakeRendezvous = std::unique_ptr<Rendezvous>(Node& node, const Learner& learner,
+                                                   const DecentralTerms& terms);
+MakeRendezvous make_average, make_block, make_elastic, make_neighbours, make_pairs, make_gossip;
+
+// Who has seen the most meetings, and how many: the first of those.
+std::pair<Rank, std::uint64_t> furthest(const Roll& roll);
+
+// ---- What several systems do
+
+// The first n numbers of a message; none of a phantom's.
+std::span<const float> numbers_of(const Reading& message, Elements n);
+
+// out = the mean of all members' models. `out` and `scratch` are of the model's size, and live
+// until the generation is retired.
+Task<void> mean_of_all(Company& company, Exchange exchange, Range model, Range out, Range scratch);
+// The arrays of `source`, to those in need of them.
+Task<void> copy_from(Company& company, Rank source, const std::vector<bool>& in_need,
+                     std::vector<Range> arrays);
+// to = a to + b with
+Task<void> mix(Env& env, Range to, double a, std::span<const float> with, double b);
+inline Task<void> mix(Env& env, Range to, double a, Range with, double b) {
+  return mix(env, to, a, with.data(), b);
+}
+Task<void> copy(Env& env, Range to, Range from);
+
+}  // namespace shoal

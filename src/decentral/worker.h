@@ -1,0 +1,47 @@
+// Decentral optimization: every worker trains a model of its own, with an optimizer of its own, and
+// the models meet. Which way is a setting (strategy/peering.h); each way is a file here.
+//
+//   for each epoch, in legs (leg.h):
+//     each worker:  w_i <- update(w_i, gradient of its share at w_i);  models meet, as the system
+//                   does (rendezvous.h)
+//   at an epoch's end: all form the model that counts, each evaluates a part of what was held out,
+//                   and one saves it
+//
+// Symbols: P workers, N parameters, B samples a step of a worker, tau steps between meetings.
+// Cost: that of the system; at an epoch's end an all-reduce of N, or a broadcast.
+// Failure: a lost worker's model is lost with it, and its shares of the leg are dealt again. A
+//   newcomer begins with the model of another. When all are lost, all begin from the model that was
+//   saved.
+#pragma once
+
+#include <cstdint>
+
+#include "decentral/leg.h"
+#include "learner/learner.h"
+#include "optim/schedule.h"
+#include "runtime/node.h"
+#include "runtime/task.h"
+#include "strategy/journal.h"
+#include "strategy/replica.h"
+
+namespace shoal {
+
+struct DecentralOptions {
+  std::uint64_t epochs = 1;
+  std::uint64_t last_epoch = 0;  // samples of the last one; 0: all
+  std::uint64_t batch = 32;      // B, of a worker
+  std::uint64_t workers = 1;     // that are expected
+  Peering peering{};
+  Exchange exchange = Exchange::Direct;  // of sums over all
+  Rule rule{};
+  double eta = 0.1;
+  Schedule schedule{};
+  bool evaluate = false;
+};
+
+// The node program of a worker. `replica` is the worker's, made for this life of the node, and
+// holds the model that counts at the end. Throws ConfigError for options that cannot be.
+Task<void> decentral_worker(Node& node, Learner& learner, Keeper& keeper, Replica& replica,
+                            DecentralOptions options, Journal* journal = nullptr);
+
+}  // namespace shoal

@@ -1,0 +1,65 @@
+#include "runtime/view_watch.h"
+
+#include <exception>
+#include <utility>
+
+#include "base/error.h"
+
+namespace shoal {
+namespace {
+
+Task<void> note_end(Task<void> task, bool& done) {
+  co_await std::move(task);
+  done = true;
+}
+
+}  // namespace
+
+Task<bool> ViewWatch::during(Generation view, Task<bool> body) {
+  const Context context = co_await current();
+  TaskGroup watching(context);
+  view_ = view;
+  overtaken_ = false;
+  watching.spawn(watch());
+  bool done = false;
+  std::exception_ptr error;
+  try {
+    done = co_await std::move(body);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  watching.cancel();
+  co_await watching.join();
+  if (error) std::rethrow_exception(error);
+  co_return done;
+}
+
+Task<void> ViewWatch::watch() {
+  try {
+    co_await membership_.after(view_);
+  } catch (const Fenced&) {
+    // Whoever asks for the next view will hear of it, too.
+  }
+  overtaken_ = true;
+  for (TaskGroup* const group : waiting_) group->cancel();
+}
+
+Task<bool> ViewWatch::before_next_view(Task<void> exchange) {
+  if (overtaken()) co_return false;
+  const Context context = co_await current();
+  TaskGroup group(context);
+  bool done = false;
+  waiting_.push_back(&group);
+  group.spawn(note_end(std::move(exchange), done));
+  std::exception_ptr error;
+  try {
+    co_await group.join();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  std::erase(waiting_, &group);
+  if (error) std::rethrow_exception(error);
+  co_return done;
+}
+
+}  // namespace shoal

@@ -1,0 +1,63 @@
+#include "strategy/peering.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "base/error.h"
+#include "base/nearest.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::array<std::string_view, kEncounters> kMeetNames = {
+    "average", "block", "elastic", "neighbours", "pairs", "gossip", "never"};
+
+void require_within(std::string_view flag, double value, double low, double high) {
+  if (value >= low && value <= high) return;
+  throw ConfigError(fmt::format("--{} {}: it lies between {} and {}", flag, value, low, high));
+}
+
+}  // namespace
+
+std::string_view to_string(Encounter meet) { return kMeetNames[static_cast<std::size_t>(meet)]; }
+
+Encounter parse_meet(std::string_view name) {
+  const auto* const found = std::ranges::find(kMeetNames, name);
+  if (found == kMeetNames.end()) {
+    const std::vector<std::string> names(kMeetNames.begin(), kMeetNames.end());
+    throw ConfigError(fmt::format("--meet {}: this is not known. {}", name, suggest(name, names)));
+  }
+  return static_cast<Encounter>(found - kMeetNames.begin());
+}
+
+double elastic_alpha(const Peering& peering, std::uint64_t workers) {
+  return peering.alpha < 0 ? 0.9 / static_cast<double>(workers) : peering.alpha;
+}
+
+double elastic_beta(const Peering& peering, std::uint64_t workers) {
+  return peering.beta < 0 ? elastic_alpha(peering, workers) : peering.beta;
+}
+
+double block_momentum(const Peering& peering, std::uint64_t workers) {
+  return peering.block_momentum < 0 ? 1 - 1 / static_cast<double>(workers) : peering.block_momentum;
+}
+
+void require_valid(const Peering& peering, std::uint64_t workers) {
+  require_within("alpha", elastic_alpha(peering, workers), 0, 1);
+  const double beta = elastic_beta(peering, workers);
+  require_within("beta", beta, 0, 1);
+  if (peering.meet == Encounter::Elastic && beta * static_cast<double>(workers) > 1)
+    throw ConfigError(
+        fmt::format("--beta {} with {} workers: together they would move the center past "
+                    "themselves; take at most {}",
+                    beta, workers, 1 / static_cast<double>(workers)));
+  require_within("block-momentum", block_momentum(peering, workers), 0, 0.999);
+  require_within("block-rate", peering.block_rate, 0, 10);
+  require_within("gossip", peering.gossip, 0, 1);
+  require_possible(peering.topology, workers);
+}
+
+}  // namespace shoal

@@ -1,0 +1,53 @@
+// Peering: how models meet that are trained apart, with a setting a field. What a system of the
+// literature without a common optimizer differs in from another is here; decentral/ carries it out.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "collective/topology.h"
+
+namespace shoal {
+
+// The algorithm; each has a file in decentral/.
+enum class Encounter : std::uint8_t {
+  Average,     // all models become their mean
+  Block,       // the mean of all is a step of an optimizer above them
+  Elastic,     // each model and a center pull at each other
+  Neighbours,  // each model becomes a mean with those beside it, all in step
+  Pairs,       // two models become their mean, whenever one of them wants
+  Gossip,      // a model is sent to somebody, who mixes it in by weight
+  Never,       // at the end alone
+};
+inline constexpr std::size_t kEncounters = 7;
+std::string_view to_string(Encounter meet);
+Encounter parse_meet(std::string_view name);  // an unknown one is a ConfigError
+
+inline constexpr double kAuto = -1;  // of rates: by the number of workers
+
+struct Peering {
+  Encounter meet = Encounter::Average;
+  std::uint32_t tau = 10;       // steps between two meetings of a worker
+  std::uint32_t late = 0;       // steps that a worker makes while it meets others
+  bool in_step = true;          // all make as many steps; else each at its own pace
+  Topology topology{};          // of Neighbours, Pairs, Gossip
+  double alpha = kAuto;         // Elastic: how far a model moves; auto: 0.9 / P
+  double beta = kAuto;          // and the center; auto: as alpha
+  double block_momentum = 0;    // Block: of the optimizer above
+  double block_rate = 1;        // and its step size
+  bool block_nesterov = false;  // it looks ahead
+  double gossip = 0.1;          // chance that a model is sent after a step
+
+  bool operator==(const Peering&) const = default;
+};
+
+// Of so many workers.
+double elastic_alpha(const Peering& peering, std::uint64_t workers);
+double elastic_beta(const Peering& peering, std::uint64_t workers);
+double block_momentum(const Peering& peering, std::uint64_t workers);
+
+// ConfigError for a setting that no training can mean: which, its value, what is allowed.
+void require_valid(const Peering& peering, std::uint64_t workers);
+
+}  // namespace shoal

@@ -1,0 +1,118 @@
+#include "train/decentral_workload.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+#include <memory>
+
+#include "decentral/worker.h"
+#include "learner/quadratic.h"
+#include "train/cluster_draw.h"
+#include "train/snapshot_keeper.h"
+
+namespace shoal {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+struct DecentralJob {
+  QuadraticOptions problem;
+  DecentralOptions options;
+  std::uint64_t samples = 0;
+  // Of those who saw the end, by the view that they saw it in.
+  std::map<Generation, std::vector<std::vector<float>>> results;
+  std::uint64_t applied_least = ~std::uint64_t{0};
+  std::uint64_t applied_most = 0;
+};
+
+std::string judge(const DecentralJob& job) {
+  if (job.results.empty()) return "no worker has a result";
+  const std::uint64_t all = job.samples * job.options.epochs;
+  if (job.applied_least != all || job.applied_most != all)
+    return fmt::format("{} to {} samples were applied, not {}", job.applied_least, job.applied_most,
+                       all);
+  const QuadraticLearner learner(job.problem);
+  const std::vector<float> zero(job.problem.dimensions.value(), 0.0F);
+  for (const auto& [view, results] : job.results)
+    for (const std::vector<float>& w : results) {
+      if (w != results[0])
+        return fmt::format("two workers of view {} have different results", view);
+      const double loss = learner.loss(w);
+      if (!std::isfinite(loss) || loss > 2 * learner.loss(zero) + 10)
+        return fmt::format("the loss is {}, and was {} at the start", loss, learner.loss(zero));
+    }
+  return {};
+}
+
+Task<void> worker_program(Node& node, std::shared_ptr<DecentralJob> job) {
+  QuadraticLearner learner(job->problem);
+  Replica replica(node.endpoint, learner, Ledger(node.env.seed(), job->samples),
+                  slots(job->options.rule));
+  SnapshotKeeper keeper(node, "checkpoint", learner.layout());
+  co_await decentral_worker(node, learner, keeper, replica, job->options);
+  const std::span<float> w = replica.parameters().data();
+  job->results[node.membership.now().generation].emplace_back(w.begin(), w.end());
+  const std::uint64_t applied =
+      replica.ledger.tally().ended[static_cast<std::size_t>(SampleEnd::Applied)];
+  job->applied_least = std::min(job->applied_least, applied);
+  job->applied_most = std::max(job->applied_most, applied);
+}
+
+// Of the topologies those that go with the way to meet.
+Peering draw_peering(Random& random, std::size_t P) {
+  Peering p;
+  p.meet = static_cast<Encounter>(random.below(kEncounters));
+  p.tau = static_cast<std::uint32_t>(random.between(1, 6));
+  const bool mean = p.meet == Encounter::Average || p.meet == Encounter::Block;
+  if (mean && random.chance(0.4)) p.late = static_cast<std::uint32_t>(random.below(p.tau));
+  p.in_step = mean || p.meet == Encounter::Neighbours || random.chance(0.3);
+  constexpr std::array kSymmetric = {Topology::Kind::Chain,    Topology::Kind::Ring,
+                                     Topology::Kind::Torus,    Topology::Kind::Tree,
+                                     Topology::Kind::Complete, Topology::Kind::Hypercube};
+  p.topology.kind = kSymmetric[random.below(kSymmetric.size())];
+  if (p.meet == Encounter::Gossip && random.chance(0.4)) p.topology.kind = Topology::Kind::Random;
+  p.alpha = random.chance(0.5) ? kAuto : 0.5 / static_cast<double>(P);
+  p.block_momentum = 0.5 * random.uniform();
+  p.block_nesterov = random.chance(0.5);
+  p.gossip = random.uniform();
+  return p;
+}
+
+}  // namespace
+
+Scenario decentral_scenario(Seed seed) {
+  Random random(seed, Purpose::Recipe);
+  auto job = std::make_shared<DecentralJob>();
+  const std::size_t P = random.between(1, 7);
+  job->problem.seed = seed;
+  job->problem.dimensions = Elements(random.between(1, 60));
+  job->problem.held_out = random.between(0, 40);
+  job->problem.statistics = random.chance(0.3);
+  job->samples = 2 * random.between(20, 100);
+  job->options.epochs = random.between(1, 3);
+  job->options.batch = random.between(1, 12);
+  job->options.workers = P;
+  job->options.peering = draw_peering(random, P);
+  if (random.chance(0.3)) job->options.rule = default_rule(RuleKind::Momentum);
+  job->options.eta = 0.02 + 0.08 * random.uniform();
+  job->options.exchange = static_cast<Exchange>(random.between(1, kExchanges - 1));
+  job->options.evaluate = random.chance(0.5);
+
+  Scenario scenario;
+  scenario.cluster = draw_cluster(random, P);
+  scenario.faults = draw_faults(random, P, random.duration(200ms, 6s));
+  scenario.liveness = 300s;
+  const Peering& p = job->options.peering;
+  scenario.recipe =
+      fmt::format("decentral P={} {} tau={} late={} {} {} {} epochs={} batch={} samples={} N={}", P,
+                  to_string(p.meet), p.tau, p.late, p.in_step ? "in step" : "own pace",
+                  to_string(p.topology), to_string(job->options.exchange), job->options.epochs,
+                  job->options.batch, job->samples, job->problem.dimensions);
+  scenario.program = [job](Node& node) { return worker_program(node, job); };
+  scenario.judge = [job] { return judge(*job); };
+  return scenario;
+}
+
+}  // namespace shoal

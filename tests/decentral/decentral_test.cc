@@ -1,0 +1,349 @@
+// What holds for systems whose models meet in step: each equals an oracle that knows of no network.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "collective/topology.h"
+#include "decentral/decentral_job.h"
+#include "strategy/registry.h"
+
+namespace shoal {
+namespace {
+
+DecentralJob like(const char* name) {
+  DecentralJob job;
+  job.options.peering = find_system(name).recipe.peering;
+  return job;
+}
+
+// ---- sparknet
+
+Models averaging(const DecentralJob& job, std::size_t P) {
+  Models w = job.initial(P);
+  DecentralJob::Steps steps(job);
+  for (std::uint64_t t = 1;; ++t) {
+    const auto g = steps.gradients(w);
+    if (!g) return w;
+    job.descend(w, *g);
+    if (t % job.options.peering.tau == 0) w.assign(P, DecentralJob::mean(w));
+  }
+}
+
+TEST(Sparknet, TauOfOneWithPlainSgdIsSynchronousSgd) {
+  DecentralJob job = like("sparknet");
+  job.options.peering.tau = 1;
+  job.run(4);
+  Models w = job.initial(1);
+  DecentralJob one = like("sparknet");
+  one.options.batch = 24;
+  DecentralJob::Steps steps(one);
+  while (const auto g = steps.gradients(w)) one.descend(w, *g);
+  DecentralJob::expect_near(job.results[NodeId(0)], w[0]);
+}
+
+TEST(Sparknet, EqualsItsOracle) {
+  for (const std::uint32_t tau : {2U, 3U, 10U}) {
+    DecentralJob job = like("sparknet");
+    job.options.epochs = 2;
+    job.options.peering.tau = tau;
+    job.run(3);
+    const Models oracle = averaging(job, 3);
+    DecentralJob::expect_near(job.results[NodeId(1)], DecentralJob::mean(oracle));
+    for (std::uint32_t r = 0; r < 3; ++r)
+      DecentralJob::expect_near(job.models[NodeId(r)], oracle[r]);
+  }
+}
+
+TEST(Sparknet, SendsItsModelOnceInTauSteps) {
+  DecentralJob often = like("sparknet");
+  often.options.peering.tau = 1;
+  often.run(4);
+  DecentralJob seldom = like("sparknet");
+  seldom.options.peering.tau = 5;
+  seldom.run(4);
+  // 10 steps; of each meeting 2 (P - 1) messages of a worker.
+  EXPECT_EQ(often.outcome.messages - seldom.outcome.messages, (10U - 2) * 4 * 6);
+}
+
+TEST(Sparknet, LateKeepsTheStepsInBetween) {
+  DecentralJob job = like("sparknet");
+  job.options.peering = {.tau = 3, .late = 2};
+  job.run(4);
+  Models w = job.initial(4);
+  Models copied;
+  DecentralJob::Steps steps(job);
+  for (std::uint64_t t = 1;; ++t) {
+    const auto g = steps.gradients(w);
+    if (!g) break;
+    job.descend(w, *g);
+    if (t % 3 == 0) copied = w;
+    if (t % 3 != 2 || copied.empty()) continue;
+    const std::vector<float> mean = DecentralJob::mean(copied);
+    for (std::size_t r = 0; r < 4; ++r)
+      for (std::size_t i = 0; i < mean.size(); ++i) w[r][i] += mean[i] - copied[r][i];
+  }
+  // 10 steps: the meeting of step 9 is not over, and ends with the epoch.
+  const std::vector<float> mean = DecentralJob::mean(copied);
+  for (std::size_t r = 0; r < 4; ++r)
+    for (std::size_t i = 0; i < mean.size(); ++i) w[r][i] += mean[i] - copied[r][i];
+  DecentralJob::expect_near(job.results[NodeId(0)], DecentralJob::mean(w));
+}
+
+TEST(ParallelSgd, IsTheMeanOfModelsTrainedAlone) {
+  DecentralJob job = like("parallel-sgd");
+  job.run(4);
+  Models w = job.initial(4);
+  DecentralJob::Steps steps(job);
+  while (const auto g = steps.gradients(w)) job.descend(w, *g);
+  DecentralJob::expect_near(job.results[NodeId(2)], DecentralJob::mean(w));
+}
+
+// ---- bmuf, diloco
+
+std::vector<float> block(const DecentralJob& job, std::size_t P) {
+  const Peering& p = job.options.peering;
+  const auto zeta = static_cast<float>(p.block_rate);
+  const auto eta_b = static_cast<float>(block_momentum(p, P));
+  Models w = job.initial(P);
+  std::vector<float> W = w[0];   // the papers' own form: W and D apart
+  std::vector<float> began = W;  // with what all began the block
+  std::vector<float> D(W.size(), 0.0F);
+  DecentralJob::Steps steps(job);
+  for (std::uint64_t t = 1;; ++t) {
+    const auto g = steps.gradients(w);
+    if (!g) return DecentralJob::mean(w);
+    job.descend(w, *g);
+    if (t % p.tau != 0) continue;
+    const std::vector<float> mean = DecentralJob::mean(w);
+    for (std::size_t i = 0; i < W.size(); ++i) {
+      D[i] = eta_b * D[i] + zeta * (mean[i] - began[i]);
+      W[i] += D[i];
+      began[i] = p.block_nesterov ? W[i] + eta_b * D[i] : W[i];
+    }
+    w.assign(P, began);
+  }
+}
+
+TEST(Bmuf, EqualsItsOracleInBothForms) {
+  for (const bool nesterov : {false, true}) {
+    DecentralJob job = like("bmuf");
+    job.options.epochs = 3;
+    job.options.peering.tau = 4;
+    job.options.peering.block_rate = 0.8;
+    job.options.peering.block_nesterov = nesterov;
+    job.run(3);
+    DecentralJob::expect_near(job.results[NodeId(0)], block(job, 3));
+  }
+}
+
+TEST(Bmuf, WithoutMomentumAndWithRateOneIsAveraging) {
+  DecentralJob job = like("bmuf");
+  job.options.peering.block_momentum = 0;
+  job.options.peering.tau = 5;
+  job.run(4);
+  DecentralJob plain = like("sparknet");
+  plain.options.peering.tau = 5;
+  plain.run(4);
+  DecentralJob::expect_near(job.results[NodeId(0)], plain.results[NodeId(0)], 1e-6);
+}
+
+TEST(Diloco, WithOuterRateOneAndNoMomentumIsSparknet) {
+  DecentralJob job = like("diloco");
+  job.options.peering.tau = 5;
+  job.options.peering.block_rate = 1;
+  job.options.peering.block_momentum = 0;
+  job.run(4);
+  DecentralJob plain = like("sparknet");
+  plain.options.peering.tau = 5;
+  plain.run(4);
+  DecentralJob::expect_near(job.results[NodeId(0)], plain.results[NodeId(0)], 1e-6);
+}
+
+TEST(Diloco, MomentumChangesTheResult) {
+  DecentralJob job = like("diloco");
+  job.options.peering.tau = 2;
+  job.run(4);
+  DecentralJob::expect_near(job.results[NodeId(0)], block(job, 4));
+  DecentralJob plain = like("sparknet");
+  plain.options.peering.tau = 2;
+  plain.run(4);
+  EXPECT_NE(job.results[NodeId(0)], plain.results[NodeId(0)]);
+}
+
+// ---- easgd
+
+struct Elastic {
+  Models w;
+  std::vector<float> c;
+};
+Elastic elastic(const DecentralJob& job, std::size_t P) {
+  const Peering& p = job.options.peering;
+  const auto alpha = static_cast<float>(elastic_alpha(p, P));
+  const auto beta = static_cast<float>(elastic_beta(p, P));
+  Elastic e{job.initial(P), {}};
+  e.c = e.w[0];
+  DecentralJob::Steps steps(job);
+  for (std::uint64_t t = 0;; ++t) {
+    const auto g = steps.gradients(e.w);
+    if (!g) return e;
+    const std::vector<float> before = e.c;
+    for (std::size_t r = 0; r < P && t % p.tau == 0; ++r)
+      for (std::size_t i = 0; i < before.size(); ++i) {
+        const float d = e.w[r][i] - before[i];
+        e.w[r][i] -= alpha * d;
+        e.c[i] += beta * d;
+      }
+    job.descend(e.w, *g);
+  }
+}
+
+TEST(Easgd, InStepEqualsItsOracle) {
+  DecentralJob job = like("easgd");
+  job.options.peering.in_step = true;
+  job.options.peering.tau = 3;
+  job.options.peering.alpha = 0.3;
+  job.options.peering.beta = 0.2;
+  job.options.epochs = 2;
+  job.run(4);
+  const Elastic oracle = elastic(job, 4);
+  DecentralJob::expect_near(job.results[NodeId(3)], oracle.c);
+  for (std::uint32_t r = 0; r < 4; ++r)
+    DecentralJob::expect_near(job.models[NodeId(r)], oracle.w[r]);
+}
+
+TEST(Easgd, AlphaOfZeroIsIndependentSgd) {
+  for (const bool in_step : {true, false}) {
+    DecentralJob job = like("easgd");
+    job.options.peering.in_step = in_step;
+    job.options.peering.alpha = 0;
+    job.options.peering.beta = 0.1;
+    job.options.peering.tau = 1;
+    job.run(4);
+    Models w = job.initial(4);
+    DecentralJob::Steps steps(job);
+    while (const auto g = steps.gradients(w)) job.descend(w, *g);
+    // At their own pace equal workers are dealt in the same order.
+    for (std::uint32_t r = 0; in_step && r < 4; ++r)
+      DecentralJob::expect_near(job.models[NodeId(r)], w[r]);
+    EXPECT_LT(job.loss(job.results[NodeId(0)]), job.loss(w[0]) * 20);
+  }
+}
+
+TEST(Easgd, AnExchangeConservesBetaTimesTheModelsAndAlphaTimesTheCenter) {
+  for (const bool in_step : {true, false}) {
+    DecentralJob job = like("easgd");
+    job.options.peering.in_step = in_step;
+    job.options.peering.alpha = 0.2;
+    job.options.peering.beta = 0.1;
+    job.options.peering.tau = 1;
+    const auto conserved = [&] {
+      std::vector<float> sum(job.problem.dimensions.value(), 0.0F);
+      for (const auto& [node, w] : job.models)
+        for (std::size_t i = 0; i < w.size(); ++i) sum[i] += 0.1F * w[i];
+      const std::vector<float>& c = job.results[NodeId(0)];
+      for (std::size_t i = 0; i < c.size(); ++i) sum[i] += 0.2F * c[i];
+      return sum;
+    };
+    job.run_then_rest(4);
+    const std::vector<float> before = conserved();
+    const double apart = job.spread();
+    job.rest_on(4);
+    DecentralJob::expect_near(conserved(), before);
+    EXPECT_GT(apart, 1e-3);
+    EXPECT_LT(job.spread(), 0.1 * apart);
+  }
+}
+
+TEST(Easgd, AtTheirOwnPaceASlowWorkerStallsNobody) {
+  const auto waits_of = [](double slow) {
+    DecentralJob job = like("easgd");
+    job.samples = 960;
+    Cluster cluster = DecentralJob::cluster(4);
+    cluster.stragglers.resize(4);
+    if (slow > 1) cluster.stragglers.back() = {Straggler::Kind::Constant, slow};
+    World world(cluster, {.seed = kDecentralSeed});
+    job.run(world, 4);
+    EXPECT_EQ(job.applied[NodeId(1)], 960U);
+    return std::pair(job.steps[NodeId(1)], job.steps[NodeId(3)]);
+  };
+  const auto [fast, last] = waits_of(10);
+  EXPECT_GT(fast, 5 * last);
+  const auto [even, same] = waits_of(1);
+  EXPECT_NEAR(static_cast<double>(even), static_cast<double>(same), 2);
+}
+
+// ---- d-psgd, butterfly-sgd
+
+Models neighbours(const DecentralJob& job, std::size_t P) {
+  Models w = job.initial(P);
+  DecentralJob::Steps steps(job);
+  for (std::uint64_t t = 0;; ++t) {
+    const auto g = steps.gradients(w);
+    if (!g) return w;
+    const Mixing W = metropolis(graph_of(job.options.peering.topology, P, kDecentralSeed, t));
+    Models mixed(P, std::vector<float>(w[0].size(), 0.0F));
+    for (std::size_t r = 0; r < P; ++r)
+      for (std::size_t q = 0; q < P; ++q)
+        for (std::size_t i = 0; i < w[0].size(); ++i)
+          mixed[r][i] += static_cast<float>(W[r][q]) * w[q][i];
+    w = mixed;
+    job.descend(w, *g);
+  }
+}
+
+TEST(DPsgd, EqualsItsOracleOnAnySymmetricTopology) {
+  for (const char* const name : {"ring", "chain", "torus", "tree", "complete", "hypercube"}) {
+    DecentralJob job = like("d-psgd");
+    job.options.peering.topology = parse_topology(name);
+    job.run(5);
+    const Models oracle = neighbours(job, 5);
+    for (std::uint32_t r = 0; r < 5; ++r)
+      DecentralJob::expect_near(job.models[NodeId(r)], oracle[r]);
+  }
+}
+
+TEST(DPsgd, SendsAsManyMessagesANodeWhateverTheNumberOfWorkers) {
+  const auto messages = [](std::size_t P, std::uint32_t tau) {
+    DecentralJob job = like("d-psgd");
+    job.samples = 6 * P * 10;
+    job.options.peering.tau = tau;
+    job.run(P);
+    return job.outcome.messages;
+  };
+  // In 10 steps 10 exchanges or one.
+  for (const std::size_t P : {4, 8}) EXPECT_EQ(messages(P, 1) - messages(P, 10), 9 * 2 * P);
+}
+
+TEST(DPsgd, ConsensusErrorShrinksByTheRingsEigenvalueAtARateOfZero) {
+  DecentralJob job = like("d-psgd");
+  job.run_then_rest(8);
+  const double apart = job.spread();
+  Models all;
+  for (const auto& [node, w] : job.models) all.push_back(w);
+  const std::vector<float> mean = DecentralJob::mean(all);
+  job.rest_on(8);
+  const double steps = static_cast<double>(job.samples) / 8 / 6;
+  const double factor = (1 + 2 * std::cos(2 * std::numbers::pi / 8)) / 3;
+  EXPECT_LT(job.spread(), apart * std::pow(factor, 2 * std::floor(steps)) * 1.01);
+  DecentralJob::expect_near(job.results[NodeId(0)], mean);
+}
+
+TEST(ButterflySgd, AfterLog2PStepsEveryUpdateHasMetEveryWorker) {
+  // A mean over all: after log2 P steps of a rate of zero all are alike, whatever they were.
+  Models w(8, std::vector<float>(1));
+  for (std::size_t r = 0; r < 8; ++r) w[r][0] = static_cast<float>(r * r);
+  const float mean = DecentralJob::mean(w)[0];
+  for (std::uint64_t t = 0; t < 3; ++t) {
+    const Mixing W = metropolis(graph_of({Topology::Kind::Hypercube}, 8, Seed(0), t));
+    Models mixed(8, std::vector<float>(1, 0.0F));
+    for (std::size_t r = 0; r < 8; ++r)
+      for (std::size_t q = 0; q < 8; ++q) mixed[r][0] += static_cast<float>(W[r][q]) * w[q][0];
+    w = mixed;
+  }
+  for (const std::vector<float>& one : w) EXPECT_NEAR(one[0], mean, 1e-5);
+}
+
+}  // namespace
+}  // namespace shoal

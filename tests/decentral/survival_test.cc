@@ -1,0 +1,68 @@
+// Workers are lost and come back, at any moment; nobody hangs, and every sample is trained on.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "decentral/decentral_job.h"
+#include "strategy/registry.h"
+
+namespace shoal {
+namespace {
+
+using namespace std::chrono_literals;
+
+class Survival : public testing::TestWithParam<const char*> {
+ protected:
+  Survival() {
+    job.options.peering = find_system(GetParam()).recipe.peering;
+    job.options.peering.tau = std::min(job.options.peering.tau, 3U);
+    job.options.epochs = 3;
+    job.samples = 480;
+  }
+  void expect_trained() {
+    const auto whole = static_cast<std::uint64_t>(job.samples) * job.options.epochs;
+    ASSERT_FALSE(job.results.empty());
+    for (const auto& [node, n] : job.applied) EXPECT_EQ(n, whole) << node.value();
+    for (const auto& [node, w] : job.results) {
+      EXPECT_EQ(w, job.results.begin()->second) << node.value();
+      EXPECT_LT(job.loss(w), 0.8 * job.loss(std::vector<float>(w.size(), 0.0F))) << node.value();
+    }
+  }
+  DecentralJob job;
+};
+
+TEST_P(Survival, OneIsLostForGood) {
+  for (std::uint32_t lost = 0; lost < 4; ++lost)
+    for (const Duration when : {3ms, 17ms, 40ms, 70ms}) {
+      job.results.clear();
+      job.applied.clear();
+      World world(DecentralJob::cluster(4), {.seed = kDecentralSeed});
+      world.at(Time(when), [&] { world.kill(NodeId(lost), false); });
+      job.run(world, 4);
+      expect_trained();
+      if (HasFailure()) FAIL() << "node " << lost << " lost at " << when.count() << " ns";
+    }
+}
+
+TEST_P(Survival, OneIsLostAndComesBack) {
+  for (std::uint32_t lost = 0; lost < 4; ++lost) {
+    job.results.clear();
+    job.applied.clear();
+    World world(DecentralJob::cluster(4), {.seed = kDecentralSeed});
+    world.at(Time(20ms), [&] { world.kill(NodeId(lost), false); });
+    world.at(Time(30ms), [&] { world.restart(NodeId(lost)); });
+    job.run(world, 4);
+    expect_trained();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Systems, Survival,
+                         testing::Values("sparknet", "bmuf", "diloco", "easgd", "d-psgd", "ad-psgd",
+                                         "gosgd", "butterfly-sgd", "parallel-sgd"),
+                         [](const auto& tested) {
+                           std::string name = tested.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,90 @@
+"""Models that meet, each in a process: workers are killed, stopped and resumed, and every sample is trained on."""
+import random
+import signal
+import time
+
+import train_support
+from train_servers_test import ServersTest
+from train_support import complete_checkpoint, metrics, summary
+
+TINY = ["--model", "mlp:8-16-3", "--data", "synthetic:blobs,features=8,n=2000,test=64", "--batch", "5",
+        "--schedule", "constant"]
+SYSTEMS = ["sparknet", "bmuf", "diloco", "easgd", "d-psgd", "ad-psgd", "gosgd"]
+
+
+class Learn(ServersTest):
+    def test_every_system_and_every_sample_counts_once(self):
+        for like in SYSTEMS:
+            with self.subTest(like):
+                s = self.train(self.scratch / like, *TINY, "--like", like, "--epochs", "8", "--workers", "3")
+                self.assert_ledger(s, 8 * 2000)
+                self.assertEqual((s["system"], s["lost_nodes"]), (like, 0))
+                self.assertGreater(s["test_accuracy"], 0.85)
+
+    def test_a_model_is_sent_once_in_tau_steps(self):
+        sent = {}
+        for tau in (1, 10):
+            s = self.train(self.scratch / str(tau), *TINY, "--like", "sparknet", "--tau", tau, "--epochs", "2",
+                           "--workers", "2")
+            sent[tau] = s["bytes_sent_per_worker"]
+        # A meeting of two moves a model once; the rest is the end of each epoch.
+        model = 4 * (8 * 16 + 16 + 16 * 3 + 3)
+        self.assertAlmostEqual((sent[1] - sent[10]) / model, 400 - 40, delta=40)
+
+
+class Killed(ServersTest):
+    def test_one_of_three_and_it_comes_back(self):
+        draw = random.Random(9)
+        for like in ("sparknet", "easgd", "gosgd"):
+            with self.subTest(like):
+                folder = self.scratch / like
+                training = self.start(folder, *TINY, "--like", like, "--epochs", "40", "--workers", "3")
+                self.begun(training, 3)
+                time.sleep(0.2 * draw.random())
+                self.strike(training, draw.randrange(3), 3)
+                finished = training.finish()
+                self.assertEqual(finished.code, 0, finished)
+                s = summary(folder)
+                self.assert_ledger(s, 40 * 2000)
+                self.assertGreater(s["test_accuracy"], 0.85)
+
+
+class Stopped(ServersTest):
+    def test_it_saves_the_model_that_counts_and_goes_on_from_there(self):
+        folder = self.scratch / "stopped"
+        training = self.start(folder, *TINY, "--like", "easgd", "--epochs", "60", "--workers", "3")
+        self.begun(training, 3)
+        training.process.send_signal(signal.SIGTERM)
+        finished = training.finish()
+        self.assertEqual(finished.code, 3, finished)
+        stopped = summary(folder)
+        self.assertEqual(complete_checkpoint(folder), stopped["steps"])
+        self.assertGreater(len(metrics(folder)), 0)
+        finished = self.resume(folder, "--workers", "2").finish()
+        self.assertEqual(finished.code, 0, finished)
+        self.assert_ledger(summary(folder), 60 * 2000)
+
+
+class Refused(ServersTest):
+    def test_what_cannot_be_and_what_to_do_instead(self):
+        each = [*TINY, "--like", "sparknet"]
+        cases = {
+            r"--tau 0.*take --tau 1": [*each, "--tau", "0"],
+            r"as much --late as --tau.*take --late 4": [*each, "--tau", "5", "--late", "5"],
+            r"--alpha 1.5.*between 0 and 1": [*TINY, "--like", "easgd", "--alpha", "1.5", "--beta", "0"],
+            r"--alpha -1.*at least 0, or auto": [*TINY, "--like", "easgd", "--alpha", "-1"],
+            r"--beta 0.5 with 4 workers.*at most 0.25": [*TINY, "--like", "easgd", "--beta", "0.5"],
+            r"--gossip 2.*between 0 and 1": [*TINY, "--like", "gosgd", "--gossip", "2"],
+            r"--block-momentum 1.5.*between 0 and 0.999": [*TINY, "--like", "bmuf", "--block-momentum",
+                                                           "1.5"],
+            r"--topology regular:5 with 4 workers.*complete": [*TINY, "--like", "d-psgd",
+                                                               "--topology", "regular:5"],
+            r"topology 'rign' is not known.*Did you mean 'ring'": [*TINY, "--like", "d-psgd", "--topology", "rign"],
+            r"--tau, .* without --update each.*take --update each": [*TINY, "--tau", "5"],
+            r"--save-every 5 with --update each.*leave it away": [*each, "--save-every", "5"],
+        }
+        self.assert_refused(cases, 4)
+
+
+if __name__ == "__main__":
+    train_support.main()
