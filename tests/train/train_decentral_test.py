@@ -38,14 +38,14 @@ class Killed(ServersTest):
         for like in ("sparknet", "easgd", "gosgd"):
             with self.subTest(like):
                 folder = self.scratch / like
-                training = self.start(folder, *TINY, "--like", like, "--epochs", "40", "--workers", "3")
+                training = self.start(folder, *TINY, "--like", like, "--epochs", "20", "--workers", "3")
                 self.begun(training, 3)
                 time.sleep(0.2 * draw.random())
                 self.strike(training, draw.randrange(3), 3)
                 finished = training.finish()
                 self.assertEqual(finished.code, 0, finished)
                 s = summary(folder)
-                self.assert_ledger(s, 40 * 2000)
+                self.assert_ledger(s, 20 * 2000)
                 self.assertGreater(s["test_accuracy"], 0.85)
 
 

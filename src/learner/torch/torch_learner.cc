@@ -102,6 +102,17 @@ class TorchLearner::Impl {
     Batch batch;
     Portion portion;
     bool ready = false;
+    bool busy = false;  // it is being filled
+  };
+  class Busy {
+   public:
+    explicit Busy(Fetched& fetched) : fetched_(fetched) { fetched.busy = true; }
+    Busy(const Busy&) = delete;
+    Busy& operator=(const Busy&) = delete;
+    ~Busy() { fetched_.busy = false; }
+
+   private:
+    Fetched& fetched_;
   };
   std::array<Fetched, 2> fetched_;
   std::size_t fetched_last_ = 0;
@@ -286,10 +297,12 @@ bool TorchLearner::Impl::take_fetched(const Portion& portion) {
 }
 
 Task<void> TorchLearner::Impl::fetch_ahead(Env& env, Portion portion) {
+  Fetched& f = fetched_[1 - fetched_last_];
+  if (f.busy) co_return;  // Two are under way, and this is but a hint.
   fetched_last_ = 1 - fetched_last_;
-  Fetched& f = fetched_[fetched_last_];
   f.ready = false;
   f.portion = std::move(portion);
+  const Busy busy(f);
   co_await env.work(Work::Io, Elements(f.portion.samples.size()),
                     [&] { train_->fill(f.portion.epoch, f.portion.samples, f.batch); });
   f.ready = true;
