@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "shoal/error.h"
+#include "shoal/update.h"
 
 namespace shoal {
 
@@ -113,7 +114,8 @@ struct Training {
   std::uint64_t seed = 1;
   double test_fraction = 0.1;
   std::string optimizer = "auto";
-  double eta = 0;  // step size (learning rate); 0: what is usual with the optimizer
+  UpdateRule update = {};  // your own, in place of an optimizer; it needs an eta
+  double eta = 0;          // step size (learning rate); 0: what is usual with the optimizer
   std::string schedule = "cosine";
   std::string out = {};  // the run's folder; empty: a new one in runs/
   bool quiet = false;

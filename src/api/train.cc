@@ -120,6 +120,23 @@ ModelFactory factory_of(const Model& model, const ModuleModel::Loss& loss,
   };
 }
 
+Rule rule_of_ones_own(const Training& training, const TrainFlags& flags) {
+  const std::string& name = training.update.name;
+  if (flags.optimizer != "auto")
+    throw ConfigError(
+        fmt::format("--optimizer {} with the update rule {} of Training::update; "
+                    "leave one of them away",
+                    flags.optimizer, name));
+  if (flags.eta == "auto")
+    throw ConfigError(fmt::format(
+        "Training::update: no step size is known that is usual with {}; give Training::eta, or "
+        "--eta on the command line",
+        name));
+  Rule rule = own_rule(training.update);
+  rule.clip_norm = flags.clip_norm;
+  return rule;
+}
+
 TrainFlags flags_of(const Training& training) {
   if (!training.model.make)
     throw ConfigError("Training::model is empty; give shoal::model<MyNet>(..)");
@@ -201,6 +218,7 @@ Trained run_training(const Training& training, TrainRun& run) {
   } else {
     run.use(open_data(run.flags));
   }
+  if (training.update.apply) run.plan.rule = rule_of_ones_own(training, run.flags);
   run.choice = run.handed ? run.handed->compute : compute_choice(run);
   run.torch_version = describe_torch().version;
   set_torch_compute(run.compute());

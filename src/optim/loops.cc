@@ -67,6 +67,7 @@ void add_up(std::span<const float* const> terms, std::size_t at, const Piece& pi
 }
 
 void apply_rule(const Rule& rule, const Terms& terms, const Piece& piece, Width width) {
+  if (rule.own != nullptr) return apply_own(rule, terms, piece);
   switch (rule.kind) {
     case RuleKind::Sgd:
     case RuleKind::Momentum:

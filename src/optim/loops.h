@@ -36,6 +36,8 @@ void apply_adaptive(const Rule& rule, const Terms& terms, const Piece& piece, Wi
 void apply_adam(const Rule& rule, const Terms& terms, const Piece& piece, Width width);
 void apply_lars(const Rule& rule, const Terms& terms, const Piece& piece, Width width);
 void apply_lamb(const Rule& rule, const Terms& terms, const Piece& piece, Width width);
+// The user's own.
+void apply_own(const Rule& rule, const Terms& terms, const Piece& piece);
 // Whichever the rule names.
 void apply_rule(const Rule& rule, const Terms& terms, const Piece& piece, Width width);
 

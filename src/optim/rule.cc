@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -39,6 +40,23 @@ std::string_view to_string(RuleKind kind) {
   static constexpr std::array<std::string_view, kRuleKinds> kNames = {
       "sgd", "momentum", "nesterov", "adagrad", "rmsprop", "adam", "adamw", "lars", "lamb"};
   return kNames[static_cast<std::size_t>(kind)];
+}
+
+std::string name_of(const Rule& rule) {
+  return rule.own != nullptr ? rule.own->name : std::string(to_string(rule.kind));
+}
+
+Rule own_rule(UpdateRule own) {
+  constexpr unsigned kSlotsMax = 2;
+  if (!own.apply)
+    throw ConfigError(
+        fmt::format("the update rule {} has no function; give one as apply", own.name));
+  if (own.slots > kSlotsMax)
+    throw ConfigError(fmt::format("the update rule {} has {} slots; it may have {} at most",
+                                  own.name, own.slots, kSlotsMax));
+  Rule rule;
+  rule.own = std::make_shared<const UpdateRule>(std::move(own));
+  return rule;
 }
 
 Rule default_rule(RuleKind kind) {
@@ -91,7 +109,7 @@ void require_valid(const Rule& rule) {
 }
 
 std::string describe(const Rule& rule) {
-  std::string text(to_string(rule.kind));
+  std::string text = name_of(rule);
   const auto say = [&](std::string_view what, double value) {
     text += fmt::format(", {} {}", what, value);
   };
@@ -110,6 +128,7 @@ std::string describe(const Rule& rule) {
 }
 
 unsigned slots(const Rule& rule) {
+  if (rule.own != nullptr) return rule.own->slots;
   switch (rule.kind) {
     case RuleKind::Sgd: return 0;
     case RuleKind::Momentum:

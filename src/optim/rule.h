@@ -14,12 +14,16 @@
 //   adamw      adam, decays w itself      m, v                 adam.cc
 //   lars       v, scaled by tensor        v                    lars.cc
 //   lamb       adam, scaled by tensor     m, v                 lamb.cc
+// Or one of the user's own (own.cc).
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+
+#include "shoal/update.h"
 
 namespace shoal {
 
@@ -49,8 +53,14 @@ struct Rule {
   double trust = 0.001;     // lars: the part of |w| that a step may move it
   double weight_decay = 0;  // adamw, lamb: 0.01; lars: 0.0005
   double clip_norm = 0;     // a longer mean gradient is shortened to this; 0: none is
+  // The user's own, in place of the kind and its constants; null: there is none.
+  std::shared_ptr<const UpdateRule> own{};
 };
 
+// As records and checkpoints have it: the kind, or the name of the user's own.
+std::string name_of(const Rule& rule);
+// One of the user's own. ConfigError for one that cannot be.
+Rule own_rule(UpdateRule rule);
 // The kind with its defaults.
 Rule default_rule(RuleKind kind);
 // "adamw" with its defaults. An unknown name is a ConfigError that suggests the nearest.

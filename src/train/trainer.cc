@@ -43,7 +43,7 @@ class WatchedKeeper final : public Keeper {
 
 // A checkpoint goes on only with the optimizer and the order of samples that it was made with.
 std::vector<std::string> terms_of(const TrainPlan& plan) {
-  return {fmt::format("optimizer {}", to_string(plan.rule.kind)),
+  return {fmt::format("optimizer {}", name_of(plan.rule)),
           fmt::format("seed {}", plan.seed.value()), fmt::format("samples {}", plan.samples)};
 }
 

@@ -129,6 +129,25 @@ TEST_F(Api, ADatasetOfOnesOwnIsAskedForBatchesAndALossOfOnesOwnGetsItsShapes) {
   EXPECT_TRUE(std::isnan(result.test_loss));
 }
 
+TEST_F(Api, AnUpdateRuleOfOnesOwnTakesThePlaceOfTheOptimizer) {
+  const at::Tensor x = points(640);
+  Training t = training(data(x, quadrants(x)), 4);
+  t.update.name = "sign";
+  t.update.apply = [](const Update& u) {
+    for (std::size_t i = 0; i < u.w.size(); ++i)
+      u.w[i] -= static_cast<float>(u.eta) * (u.g[i] > 0 ? 1.0F : -1.0F);
+  };
+  t.eta = 0.01;
+  EXPECT_GT(train(t).test_accuracy, 0.9);
+
+  t.out = (folder.path() / "refused").string();
+  t.optimizer = "adam";
+  EXPECT_THAT(refusal<ConfigError>(t), HasSubstr("--optimizer adam with the update rule sign"));
+  t.optimizer = "auto";
+  t.eta = 0;
+  EXPECT_THAT(refusal<ConfigError>(t), HasSubstr("give Training::eta"));
+}
+
 TEST_F(Api, ARunGoesOnWhereAnotherEnded) {
   const at::Tensor x = points(320);
   Training t = training(data(x, quadrants(x)), 4);

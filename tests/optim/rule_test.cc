@@ -32,6 +32,18 @@ TEST(Rule, AnUnknownNameSuggestsTheNearest) {
   EXPECT_THROW(parse_rule("Adam"), ConfigError);
 }
 
+TEST(Rule, OneOfTheUsersOwnHasItsNameAndSlots) {
+  UpdateRule own{.name = "mine", .slots = 2, .apply = [](const Update&) {}};
+  const Rule rule = own_rule(own);
+  EXPECT_EQ(slots(rule), 2U);
+  EXPECT_EQ(rounds(rule), 0U);
+  EXPECT_EQ(name_of(rule), "mine");
+  EXPECT_EQ(describe(rule), "mine");
+  own.slots = 3;
+  EXPECT_THROW(own_rule(own), ConfigError);
+  EXPECT_THROW(own_rule(UpdateRule{.name = "empty"}), ConfigError);
+}
+
 TEST(Rule, ItsDefaultsAreThoseOfLibtorchAndThePapers) {
   const Rule adam = parse_rule("adam");
   EXPECT_EQ(adam.beta1, 0.9);

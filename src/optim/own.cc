@@ -1,0 +1,23 @@
+// A rule of the user's own: include/shoal/update.h.
+#include <algorithm>
+#include <array>
+
+#include "optim/loops.h"
+
+namespace shoal {
+
+// It gets the mean gradient, a block of it at a time.
+void apply_own(const Rule& rule, const Terms& terms, const Piece& piece) {
+  constexpr std::size_t kMeans = 1024;
+  std::array<float, kMeans> mean;
+  const auto scale = static_cast<float>(terms.scale);
+  for (std::size_t at = 0; at < piece.n; at += kMeans) {
+    const std::size_t n = std::min(kMeans, piece.n - at);
+    for (std::size_t i = 0; i < n; ++i) mean[i] = piece.g[at + i] * scale;
+    Update update{{piece.w + at, n}, {mean.data(), n}, {}, terms.eta, terms.t};
+    for (unsigned s = 0; s < slots(rule); ++s) update.slots[s] = {piece.slot[s] + at, n};
+    rule.own->apply(update);
+  }
+}
+
+}  // namespace shoal
