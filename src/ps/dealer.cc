@@ -103,10 +103,11 @@ Share Dealer::deal(const Wish& wish) {
   Open& open = open_[wish.worker];
   if (open.life != wish.life) {
     SHOAL_CHECK(open.shares.empty(), "node {} has shares of another life", wish.worker);
-    open = Open{wish.life, wish.number, {}};
+    open = Open{wish.life, wish.number, {}, 0};
     dropped_.erase(wish.worker);
   }
   settle(wish.worker, open, wish.settled, SampleEnd::Applied);
+  open.pushed = std::max(open.pushed, wish.pushed);
   if (open.shares.empty()) open.first = std::max(open.first, wish.number);
   if (const auto before = dealt(wish.worker, wish.life, wish.number)) return *before;
   if (wish.number < open.first || wish.n == 0 || left() == 0) return {};
@@ -192,6 +193,9 @@ void Dealer::saved(std::uint64_t epoch) {
 std::uint64_t Dealer::ended() const {
   std::uint64_t n = 0;
   for (const std::uint64_t one : ledger_.tally().ended) n += one;
+  for (const auto& [worker, open] : open_)
+    for (std::uint64_t i = 0; i < open.shares.size() && open.first + i < open.pushed; ++i)
+      n += open.shares[i].n;
   return n;
 }
 
@@ -217,7 +221,7 @@ std::vector<std::uint64_t> Dealer::words() const {
   for (const auto& [worker, open] : open_) {
     const auto dropped = dropped_.find(worker);
     const std::size_t drops = dropped == dropped_.end() ? 0 : dropped->second.size();
-    put(w, {worker.value(), open.life.value(), open.first, open.shares.size(), drops});
+    put(w, {worker.value(), open.life.value(), open.first, open.shares.size(), drops, open.pushed});
     for (const Share& s : open.shares) put(w, {s.at, s.n});
     for (std::size_t i = 0; i < drops; ++i) w.push_back(dropped->second[i]);
   }
@@ -259,9 +263,10 @@ void Dealer::restore(std::span<const std::uint64_t> words) {
   for (std::uint64_t workers = next(); workers > 0; --workers) {
     const NodeId worker(static_cast<std::uint32_t>(next()));
     const Incarnation life(static_cast<std::uint32_t>(next()));
-    Open open{life, next(), {}};
+    Open open{life, next(), {}, 0};
     const std::uint64_t shares = next();
     const std::uint64_t drops = next();
+    open.pushed = next();
     for (std::uint64_t i = 0; i < shares; ++i) {
       const std::uint64_t at = next();
       open.shares.push_back({place.epoch, at, next()});

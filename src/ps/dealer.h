@@ -44,6 +44,7 @@ class Dealer {
     std::uint64_t number = 0;   // of the share it wants
     std::uint64_t settled = 0;  // its shares below this one are in the parameters of all shards
     std::uint64_t n = 0;        // samples, at most; 0: it wants none
+    std::uint64_t pushed = 0;   // its shares below this one are in pushes, wholly or in part
   };
   // Settles what the wish says, and gives the share, or none.
   Share deal(const Wish& wish);
@@ -67,6 +68,7 @@ class Dealer {
     Incarnation life;
     std::uint64_t first = 0;
     std::vector<Share> shares;
+    std::uint64_t pushed = 0;  // shares below this one are in pushes, but not wholly
   };
   const std::map<NodeId, Open>& open() const { return open_; }
   // The worker goes away. Its shares below `settled` are in the parameters of all shards; what else
@@ -97,7 +99,7 @@ class Dealer {
   std::uint64_t epoch() const { return ledger_.epoch(); }
   std::uint64_t past() const { return past_; }  // epochs whose end is past, too
   LedgerTally tally() const { return ledger_.tally(); }
-  std::uint64_t ended() const;  // samples, of all epochs
+  std::uint64_t ended() const;  // samples, of all epochs, with those that are in pushes
   LedgerPlace place() const;    // as if what is open had never been dealt
 
   std::vector<std::uint64_t> words() const;

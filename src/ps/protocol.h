@@ -69,14 +69,27 @@ struct Ask {
   std::uint32_t block = 0;
   Score score{};
 
+  // How the gradient comes.
+  enum class Form : std::uint32_t {
+    Plain,
+    Factored,  // factored.h
+    Part,      // part.h
+    Nothing,   // it is 0, and does not come
+  };
+  Form form = Form::Plain;
+
   // Whether something of the worker's own comes with it: a gradient, or the rest of its state.
-  bool brings() const { return samples > 0 || brings_rest != 0; }
+  bool brings() const { return (samples > 0 && form != Form::Nothing) || brings_rest != 0; }
   std::uint32_t brings_rest = 0;
-  std::uint32_t packed = 0;  // 1: the gradient is as factored.h has it
 };
 
 struct Answer {
-  enum class Kind : std::uint32_t { Fine, NotHere, Over };
+  enum class Kind : std::uint32_t {
+    Fine,
+    NotHere,
+    Over,
+    KeysUnknown,  // of a part: nothing was done; the same again, with them
+  };
   Kind kind = Kind::Fine;
   std::uint32_t has_parameters = 0;
   std::uint32_t has_rest = 0;
@@ -117,7 +130,7 @@ struct Record {
   NodeId worker = kNobody;
   Incarnation life;
   std::uint32_t end = 0;    // Lose: a SampleEnd
-  std::uint64_t clock = 0;  // after the push; Lose: shares below it came somewhere
+  std::uint64_t clock = 0;  // after the push; Deal: before it; Lose: shares below came somewhere
   std::uint64_t based_on = 0;
   std::uint64_t samples = 0;
   double weight = 1;                     // of the gradient

@@ -60,14 +60,26 @@ Task<void> Server::take_requests(TaskGroup& tasks) {
 Task<void> Server::serve(NodeId from, Ask ask, TaskGroup& tasks) {
   try {
     std::optional<Gradient> gradient;
+    std::optional<Announced> announced;
+    if (options_.serving.barrier && ask.samples > 0)
+      announced.emplace(held_[ask.shard], from, ask.number);
     if (ask.brings()) {
       require_present(node_, {from, ask.asker});
       const Match match{.from = from, .tag = tag_of(Say::Gradient, ask.number)};
       auto there = std::make_shared<Reading>(co_await node_.endpoint.read(match));
       const Elements n = ask.brings_rest != 0 ? options_.rest : cuts_[ask.shard].n;
-      if (ask.packed == 0) require_size(*there, Bytes(n.value() * sizeof(float)));
+      const bool plain = ask.form == Ask::Form::Plain;
+      if (plain) require_size(*there, Bytes(n.value() * sizeof(float)));
       gradient = Gradient{there->data(), there};
-      if (ask.packed != 0) gradient = co_await formed(from, ask.shard, *gradient);
+      if (!plain) gradient = co_await formed(from, ask, *gradient);
+    } else if (ask.samples > 0) {
+      const Gradient none;
+      gradient = co_await formed(from, ask, none);
+    }
+    if (ask.samples > 0 && !gradient) {
+      Answer again;
+      again.kind = Answer::Kind::KeysUnknown;
+      co_return co_await reply(from, ask, again);
     }
     co_await answer(from, ask, std::move(gradient), tasks);
   } catch (const PeerLost& lost) {

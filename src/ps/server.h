@@ -32,6 +32,7 @@
 #include "ps/consistency.h"
 #include "ps/directory.h"
 #include "ps/epoch_news.h"
+#include "ps/part.h"
 #include "ps/serving.h"
 #include "ps/shard_state.h"
 #include "ps/slots.h"
@@ -83,6 +84,12 @@ class Server {
     // its gradients. Who becomes head begins anew.
     std::map<NodeId, std::shared_ptr<Arena>> read{};
     std::vector<float> mean_square{};
+    // The keys of the last part that each worker sent here with them.
+    std::map<Holder, Keys> keys{};
+    // Pushes that were announced and are not in yet, by who asks and the request's number: in which
+    // order they came. Where reads wait for them.
+    std::map<std::pair<NodeId, std::uint64_t>, std::uint64_t> announced{};
+    std::uint64_t announcements = 0;
     Record incoming;         // from the holder before
     std::uint64_t news = 0;  // from the next one: so many records are at all after
   };
@@ -125,7 +132,10 @@ class Server {
   Task<void> answer_inquest(NodeId from, Ask ask);
   Task<void> answer_snapshot(NodeId from, Ask ask);
   Task<Admission> admitted(Held& held, const Ask& ask, double change);
-  Task<Gradient> formed(NodeId from, std::uint32_t shard, Gradient packed);
+  Task<std::optional<Gradient>> formed(NodeId from, const Ask& ask, Gradient packed);
+  Task<Gradient> nothing(std::uint32_t shard);
+  Task<Gradient> formed_of_factors(std::uint32_t shard, const Gradient& packed);
+  Task<std::optional<Gradient>> formed_of_part(NodeId from, const Ask& ask, const Gradient& packed);
   Task<Gradient> copy_of(const Gradient& gradient);
   Task<Gradient> compensated(Held& held, const Ask& ask, Gradient gradient);
   Task<double> change_by(const Ask& ask, const std::optional<Gradient>& gradient);
@@ -140,6 +150,7 @@ class Server {
   std::uint64_t workers() const;  // of the view
   bool warming_up(const Held& held) const;
   bool goes_first(NodeId worker) const;
+  static bool is_awaited(const Held& held, std::uint64_t before);
   std::uint64_t least_of(const Held& held, std::uint64_t otherwise) const;
   bool left_open(const Held& held, NodeId worker, Incarnation life) const;
   Task<void> until_at_all(Held& held);
@@ -156,6 +167,22 @@ class Server {
    private:
     Server& server_;
     Holder who_;
+  };
+  // A push that is on its way, from when it was announced until it is in or will never be.
+  class Announced {
+   public:
+    Announced(Held& held, NodeId from, std::uint64_t number) : held_(held), key_(from, number) {
+      held_.announced[key_] = held_.announcements++;
+    }
+    Announced(const Announced&) = delete;
+    Announced& operator=(const Announced&) = delete;
+    ~Announced() {
+      if (held_.announced.erase(key_) > 0) held_.changed.notify_all();
+    }
+
+   private:
+    Held& held_;
+    std::pair<NodeId, std::uint64_t> key_;
   };
   // What comes with an answer, as long as it is read.
   struct Payload {

@@ -1,4 +1,4 @@
-// A third of a server: the chain of holders, and what becomes of it from view to view.
+// A quarter of a server: the chain of holders, and what becomes of it from view to view.
 #include <algorithm>
 #include <cstring>
 
@@ -232,6 +232,9 @@ Task<void> Server::adopt(Held& held, const Directory& directory, TaskGroup& task
   }
   std::erase_if(held.read,
                 [&](const auto& r) { return node_.membership.now().find(r.first) == nullptr; });
+  std::erase_if(held.keys, [&](const auto& k) {
+    return !node_.membership.now().has(k.first.node, k.first.life);
+  });
   held.chain = place.chain;
   if (!held.chain.has(self())) {
     held.ours = held.ready = false;
@@ -331,8 +334,9 @@ Task<void> Server::bury_lost(Held& held, TaskGroup& tasks) {
     record.worker = worker;
     record.life = life;
     record.clock = most;
-    record.end =
-        static_cast<std::uint32_t>(least == most ? SampleEnd::Applied : SampleEnd::Partial);
+    // What of them had not been pushed yet is lost with it.
+    const bool whole = least == most && options_.serving.filter.kind == Filter::Kind::None;
+    record.end = static_cast<std::uint32_t>(whole ? SampleEnd::Applied : SampleEnd::Partial);
     co_await commit(held, record, tasks);
   }
 }

@@ -1,13 +1,10 @@
-// A third of a server: what it does for a worker's step. The gradient comes in, a share goes out,
+// A quarter of a server: what it does for a worker's step. The gradient comes in, a share goes out,
 // and the parameters when the gate lets them.
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
 #include "base/stream_copy.h"
-#include "ps/factored.h"
 #include "ps/server.h"
 #include "runtime/slices.h"
 
@@ -18,6 +15,7 @@ Task<void> Server::answer_train(NodeId from, Ask ask, std::optional<Gradient> gr
   Held& held = held_[ask.shard];
   Answer answer;
   co_await push(held, ask, std::move(gradient), answer, tasks);
+  if (held.announced.erase({from, ask.number}) > 0) held.changed.notify_all();
   bool dealt = true;
   if (ask.wants_share > 0) dealt = co_await share(held, ask, answer, tasks);
   co_await until_at_all(held);
@@ -25,8 +23,10 @@ Task<void> Server::answer_train(NodeId from, Ask ask, std::optional<Gradient> gr
   Payload payload;
   if (is_head(held) && dealt && answer.kind == Answer::Kind::Fine && ask.wants_read != 0) {
     const auto row = [&] { return held.state->table().find(from, ask.life); };
+    const std::uint64_t before = held.announcements;
     const auto waits = [&] {
-      return !may_read(options_.serving.consistency, table_of(held), answer.clock,
+      return is_awaited(held, before) ||
+             !may_read(options_.serving.consistency, table_of(held), answer.clock,
                        held.state->version(), held.state->waiting_pushes());
     };
     if (row() != nullptr) row()->waits = true;
@@ -50,6 +50,11 @@ Task<void> Server::answer_train(NodeId from, Ask ask, std::optional<Gradient> gr
     payload = Payload();
   }
   co_await reply(from, ask, answer, std::move(payload));
+}
+
+// Hsieh et al. 2017 (Gaia): a push that was announced before is not in yet.
+bool Server::is_awaited(const Held& held, std::uint64_t before) {
+  return std::ranges::any_of(held.announced, [&](const auto& a) { return a.second < before; });
 }
 
 // All workers' steps up to it have come here.
@@ -169,25 +174,6 @@ Task<Admission> Server::admitted(Held& held, const Ask& ask, double change) {
   if (!is_head(held) || row() == nullptr) co_return Admission::Later;
   row()->waits = false;
   co_return Admission::Now;
-}
-
-// Of what a worker has packed.
-Task<Gradient> Server::formed(NodeId from, std::uint32_t shard, Gradient packed) {
-  const ShardCut& cut = cuts_[shard];
-  const std::span<const float> words(reinterpret_cast<const float*>(packed.bytes.data),
-                                     packed.bytes.size.value() / sizeof(float));
-  std::optional<Packed> there;
-  try {
-    there.emplace(cut, words);
-  } catch (const Corrupt& error) {
-    throw Corrupt(fmt::format("of node {}: {}", from, error.what()));
-  }
-  auto own = std::make_shared<Arena>(node_.endpoint, cut.n, substance_);
-  const std::span<float> g = own->all().data();
-  co_await in_slices(node_.env, Work::Reduce, cut.n.value(), g.empty(), Order::Forward, 1,
-                     [&](std::size_t begin, std::size_t end) { there->form(begin, end, g); });
-  Gradient dense{own->bytes(), own};
-  co_return dense;
 }
 
 Task<Gradient> Server::copy_of(const Gradient& gradient) {
@@ -347,6 +333,7 @@ Task<void> Server::deal(Held& held, const Ask& ask, TaskGroup& tasks) {
     record.life = all[i].life;
     record.share = ask.share;
     record.settled = own ? ask.settled : 0;
+    record.clock = own ? ask.clock : 0;
     record.n =
         all.size() == 1 ? ask.wants_share : round / all.size() + (i < round % all.size() ? 1 : 0);
     if (own || record.n > 0) co_await commit(held, record, tasks);

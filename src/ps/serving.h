@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "ps/consistency.h"
+#include "ps/filter.h"
 
 namespace shoal {
 
@@ -54,9 +55,17 @@ struct Serving {
   Weigh weigh = Weigh::Even;
   Compensation compensation{};  // of late pushes
   bool lower_momentum = false;  // by 1 - 1/P, which P workers bring by being late
+  Filter filter{};              // what of its gradients a worker pushes at once
+  bool compress = false;        // pushes, without loss (ps/part.h)
+  bool barrier = false;         // a read waits for the pushes that were announced before it
 
   bool operator==(const Serving&) const = default;
 };
+
+// Whether pushes are parts (ps/part.h), also if all of it is in them.
+inline bool in_parts(const Serving& serving) {
+  return serving.filter.kind != Filter::Kind::None || serving.compress;
+}
 
 // When nobody is missing, and all are equally fast.
 std::uint64_t samples_per_update(const Serving& serving, std::uint64_t batch,

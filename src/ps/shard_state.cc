@@ -70,7 +70,8 @@ Task<void> ShardState::apply(Record record, std::optional<Gradient> gradient) {
     }
     case Record::Kind::Complete: break;
     case Record::Kind::Deal:
-      dealer_->deal({record.worker, record.life, record.share, record.settled, record.n});
+      dealer_->deal(
+          {record.worker, record.life, record.share, record.settled, record.n, record.clock});
       break;
     case Record::Kind::Lose:
       dealer_->lose(record.worker, record.life, record.clock, static_cast<SampleEnd>(record.end));

@@ -189,6 +189,23 @@ std::array<Axis, kAxes> make_axes() {
        [](Recipe& r, std::string_view v) {
          r.serving.weigh = choice<Weigh>("--weigh", kWeights, v);
        }},
+      {"filter",
+       "what a worker pushes at once, while the rest waits: significant:V, what changes its "
+       "parameter by more than V / sqrt(t) of it; magnitude:RATE or fifo:RATE, as much as so many "
+       "bytes a second allow, the largest changes first or all in turn",
+       {"none", "significant:0.01", "magnitude:1000000", "fifo:1000000:5000"},
+       [](const Recipe& r) { return to_string(r.serving.filter); },
+       [](Recipe& r, std::string_view v) { r.serving.filter = parse_filter(v); }},
+      {"compress", "pushes to servers, without loss", words(kSwitch),
+       [](const Recipe& r) { return std::string(r.serving.compress ? "yes" : "no"); },
+       [](Recipe& r, std::string_view v) {
+         r.serving.compress = choice<int>("--compress", kSwitch, v) == 0;
+       }},
+      {"barrier", "a read waits for the pushes that were announced before it", words(kSwitch),
+       [](const Recipe& r) { return std::string(r.serving.barrier ? "yes" : "no"); },
+       [](Recipe& r, std::string_view v) {
+         r.serving.barrier = choice<int>("--barrier", kSwitch, v) == 0;
+       }},
       {"meet", "how models meet that are trained apart", meets(),
        [](const Recipe& r) { return std::string(to_string(r.peering.meet)); },
        [](Recipe& r, std::string_view v) { r.peering.meet = parse_meet(v); }},

@@ -33,7 +33,8 @@ std::uint64_t servers_of(const Recipe& r, std::uint64_t workers) {
 // next round mends towards fewer choices, so that rounds come to an end (the test tries them all).
 constexpr Exclusion kExclusions[] = {
     {"`--consistency`, `--servers`, `--copies`, `--push`, `--push-every`, `--fetch`, "
-     "`--warm-start`, `--compensate`, `--lower-momentum` or `--weigh` without `--update servers`",
+     "`--warm-start`, `--compensate`, `--lower-momentum`, `--weigh`, `--filter`, `--compress` or "
+     "`--barrier` without `--update servers`",
      "nobody else holds the parameters for others, and is late or early",
      "`--update servers`; without them with `--update each`",
      [](const Recipe& r, std::uint64_t) { return !serves(r) && r.serving != Serving(); },
@@ -129,6 +130,22 @@ constexpr Exclusion kExclusions[] = {
      "`--push-every 1`",
      [](const Recipe& r, std::uint64_t) { return r.serving.factors && r.serving.push_every > 1; },
      [](Recipe& r, std::uint64_t) { r.serving.push_every = 1; }},
+    {"`--push factors` with `--filter` or `--compress`",
+     "factors are of one whole gradient, and none of their numbers stands for a parameter",
+     "`--push gradients`",
+     [](const Recipe& r, std::uint64_t) { return r.serving.factors && in_parts(r.serving); },
+     [](Recipe& r, std::uint64_t) { r.serving.factors = false; }},
+    {"`--filter` or `--barrier` with `--consistency synchronous`, `bounded:0`, `value:D` or "
+     "`reject:S`",
+     "an update is one whole gradient of everyone there, or a push waits for readers, or is lost",
+     "`--consistency async`",
+     [](const Recipe& r, std::uint64_t) {
+       const Consistency& c = r.serving.consistency;
+       return (r.serving.filter.kind != Filter::Kind::None || r.serving.barrier) &&
+              (moves_in_step(c) || c.kind == Consistency::Kind::Value ||
+               c.kind == Consistency::Kind::Reject);
+     },
+     [](Recipe& r, std::uint64_t) { r.serving.consistency = {Consistency::Kind::Async}; }},
     {"`--fetch stale` or `eager` without `--consistency bounded:S`, S above 0",
      "the bound says what is too old", "`--consistency bounded:3`",
      [](const Recipe& r, std::uint64_t) {

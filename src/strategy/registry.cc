@@ -81,6 +81,15 @@ std::vector<System> make_systems() {
                   .overlap = false,
                   .turnout = Turnout::Redundant},
        .workers_min = 2},
+      {.name = "butterfly-sgd",
+       .year = 2013,
+       .citation = "Zhao, Canny, Butterfly Mixing: Accelerating Incremental-Update Algorithms on "
+                   "Clusters, SDM 2013",
+       .reference = "doi:10.1137/1.9781611972832.87",
+       .sentence = "in each step a model becomes the mean with that of one partner of a hypercube",
+       .recipe = each_its_own(
+           {.meet = Encounter::Neighbours, .tau = 1, .topology = {Topology::Kind::Hypercube}}),
+       .workers_min = 2},
       {.name = "ssp",
        .year = 2013,
        .citation = "Ho et al., More Effective Distributed ML via a Stale Synchronous Parallel "
@@ -99,7 +108,7 @@ std::vector<System> make_systems() {
            "2014",
        .sentence =
            "ranges are pushed and pulled under a bounded delay; every range is on two servers "
-           "of a chain",
+           "of a chain; `--filter` and `--compress` are its filters",
        .recipe = served({.consistency = {Kind::Bounded, 4}, .servers = 2, .copies = 2}),
        .optimizer = "sgd"},
       {.name = "project-adam",
@@ -121,15 +130,18 @@ std::vector<System> make_systems() {
        .recipe = {.updater = Updater::Owners,
                   .exchange = Exchange::Direct,
                   .epoch_fraction = 0.75}},
-      {.name = "butterfly-sgd",
-       .year = 2013,
-       .citation = "Zhao, Canny, Butterfly Mixing: Accelerating Incremental-Update Algorithms on "
-                   "Clusters, SDM 2013",
-       .reference = "doi:10.1137/1.9781611972832.87",
-       .sentence = "in each step a model becomes the mean with that of one partner of a hypercube",
-       .recipe = each_its_own(
-           {.meet = Encounter::Neighbours, .tau = 1, .topology = {Topology::Kind::Hypercube}}),
-       .workers_min = 2},
+      {.name = "bosen",
+       .year = 2015,
+       .citation = "Wei et al., Managed Communication and Consistency for Fast Data-Parallel "
+                   "Iterative Analytics, SoCC 2015 (Bosen)",
+       .reference = "doi:10.1145/2806777.2806778",
+       .sentence = "as petuum; a worker pushes no more bytes than a budget allows, and what "
+                   "changes its parameter most goes first",
+       .recipe = served({.consistency = {Kind::Bounded, 3},
+                         .servers = 1,
+                         .fetch = {.kind = Fetch::Kind::Eager},
+                         .filter = {Filter::Kind::Magnitude, 0, 1e7, 1e6}}),
+       .optimizer = "sgd"},
       {.name = "easgd",
        .year = 2015,
        .citation = "Zhang, Choromanska, LeCun, Deep Learning with Elastic Averaging SGD, NIPS 2015",
@@ -256,6 +268,19 @@ std::vector<System> make_systems() {
                   .turnout = Turnout::First,
                   .backups = 1},
        .workers_min = 2},
+      {.name = "asp",
+       .aliases = {"gaia"},
+       .year = 2017,
+       .citation = "Hsieh et al., Gaia: Geo-Distributed Machine Learning Approaching LAN Speeds, "
+                   "NSDI 2017 (approximate synchronous parallel)",
+       .sentence = "updates add up at a worker until they change their parameter by a part of it "
+                   "that shrinks with time; no clock is far ahead, and a read waits for what was "
+                   "announced",
+       .recipe = served({.consistency = {Kind::Bounded, 3},
+                         .servers = 1,
+                         .filter = {Filter::Kind::Significant, 0.01},
+                         .barrier = true}),
+       .optimizer = "sgd"},
       {.name = "baidu",
        .year = 2017,
        .citation = "Gibiansky, Bringing HPC Techniques to Deep Learning, Baidu Research 2017",

@@ -104,19 +104,19 @@ Eta eta_of(const ServedOptions& options, std::uint64_t samples) {
 
 Rule rule_at_servers(const Rule& rule, const Serving& serving, std::uint64_t workers) {
   if (rounds(rule) > 0)
-    throw ConfigError(
-        fmt::format("--optimizer {}{} with --update servers: each server knows a part of the "
-                    "gradient, and not its norm; take sgd, momentum or adam, or --update owners",
-                    to_string(rule.kind),
-                    rule.clip_norm > 0 ? fmt::format(" --clip-norm {}", rule.clip_norm) : ""));
-  if (serving.consistency.kind == Consistency::Kind::Value && rule.kind != RuleKind::Sgd)
+    throw ConfigError(fmt::format(
+        "--optimizer {}{} with --update servers: each server knows a part of the "
+        "gradient, and not its norm; take sgd, momentum or adam, or --update owners",
+        name_of(rule), rule.clip_norm > 0 ? fmt::format(" --clip-norm {}", rule.clip_norm) : ""));
+  if (serving.consistency.kind == Consistency::Kind::Value &&
+      (rule.kind != RuleKind::Sgd || rule.own != nullptr))
     throw ConfigError(
         fmt::format("--consistency {} with --optimizer {}: how far a push will move a parameter is "
                     "known beforehand of sgd alone; take --optimizer sgd",
-                    to_string(serving.consistency), to_string(rule.kind)));
+                    to_string(serving.consistency), name_of(rule)));
   if (serving.lower_momentum && rule.kind != RuleKind::Momentum)
     throw ConfigError(fmt::format("--lower-momentum with --optimizer {}: take --optimizer momentum",
-                                  to_string(rule.kind)));
+                                  name_of(rule)));
   Rule at_servers = rule;
   if (serving.lower_momentum) at_servers.momentum -= 1 - 1 / static_cast<double>(workers);
   return at_servers;

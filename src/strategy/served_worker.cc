@@ -32,7 +32,10 @@ ServedWorker::ServedWorker(Node& node, Learner& learner, Keeper& keeper, Replica
       had_(cuts.size()),
       sent_(cuts.size()),
       packed_(cuts.size()),
-      epoch_(kNew) {}
+      epoch_(kNew) {
+  if (in_parts(options.serving))
+    parts_.emplace(node, options.serving, cuts, learner.substance(), options.mean);
+}
 
 Task<void> ServedWorker::run() {
   while (!end_) {
@@ -148,16 +151,6 @@ Task<void> ServedWorker::compute() {
   samples_ += share_.n;
 }
 
-Task<void> ServedWorker::take_layers(Channel<Ready>& ready) {
-  layers_.clear();
-  while (true) {
-    std::optional<Ready> bucket = co_await ready.next();
-    if (!bucket) break;
-    if (bucket->factors) layers_.push_back({bucket->at, *bucket->factors});
-  }
-  std::ranges::sort(layers_, {}, &Layer::at);
-}
-
 Task<void> ServedWorker::add_up() {
   const std::span<float> sum = replica_.g().all().data();
   const std::span<const float> g = last_.data();
@@ -177,6 +170,7 @@ Task<void> ServedWorker::advance() {
   stops_ = leaves();
   if (!pushes) co_await next_share();
   if (pushes || next_.share.n == 0) co_await push_all(pushes, reads);
+  if (next_.share.n == 0) co_await push_what_waits();
   take(next_);
   const Visit moves = [&](std::uint32_t k) { return move_alone(k, samples); };
   if (share_.n > 0) co_await at_all_shards(moves);
@@ -194,8 +188,11 @@ Task<void> ServedWorker::push_all(bool asks, bool reads) {
     return push(k, asks, in_one && (reads || too_old(k, after)));
   };
   const Visit rest = [this](std::uint32_t k) { return read(k); };
+  if (parts_) co_await choose_part(false);
   co_await at_all_shards(pushes);
-  clock_ = settled_ = after;
+  clock_ = after;
+  // What is in the parameters of all shards in part only is not settled.
+  if (!parts_ || !parts_->holds_back()) settled_ = after;
   held_ = samples_ = 0;
   if (!in_one && reads && next_.share.n > 0) co_await at_all_shards(rest);
   if (reads) steps_ = 0;
@@ -220,29 +217,19 @@ Task<void> ServedWorker::push(std::uint32_t shard, bool asks, bool reads) {
   Range brought = of(replica_.g().all(), shard);
   if (!layers_.empty()) {
     brought = co_await packed(shard);
-    ask.packed = 1;
+    ask.form = Ask::Form::Factored;
   }
-  const Answer answer = co_await client_.train(ask, brought, room(shard));
+  if (parts_) brought = part(shard, ask);
+  Answer answer = co_await client_.train(ask, brought, room(shard));
+  if (parts_) answer = co_await with_keys(shard, ask, answer);
   took(shard, answer);
+  if (parts_ && answer.has_parameters != 0) co_await add_what_waits(shard);
   if (shard != 0) co_return;
   report_.staleness = static_cast<double>(answer.staleness);
   if (!asks) co_return;
   report_.samples = answer.ended - std::min(ended_, answer.ended);
   ended_ = answer.ended;
   next_ = answer;
-}
-
-// In memory that stays: a server that counts as lost may still read it.
-Task<Range> ServedWorker::packed(std::uint32_t shard) {
-  const ShardCut& cut = cuts_[shard];
-  std::vector<float> words;
-  co_await node_.env.work(Work::Copy, cut.n,
-                          [&] { words = pack(cut, replica_.g().all().data(), layers_); });
-  std::optional<Arena>& there = packed_[shard];
-  if (!there) there.emplace(node_.endpoint, packed_most(cut, layers_.size()), Substance::Real);
-  const Range room = there->range(Elements(0), Elements(words.size()));
-  std::ranges::copy(words, room.data().begin());
-  co_return room;
 }
 
 Task<void> ServedWorker::read(std::uint32_t shard) {
@@ -253,6 +240,7 @@ Task<void> ServedWorker::read(std::uint32_t shard) {
   const Range no_gradient;
   const Answer answer = co_await client_.train(ask, no_gradient, room(shard));
   took(shard, answer);
+  if (parts_) co_await add_what_waits(shard);
 }
 
 void ServedWorker::took(std::uint32_t shard, const Answer& answer) {
@@ -326,6 +314,7 @@ Task<void> ServedWorker::adopt_what_came() {
                                      to.data().begin() + begin);
                          });
       had_[k] = {answer.version, answer.least, false};
+      if (parts_) co_await add_what_waits(k);
     }
     sent_[k].there = false;
   }

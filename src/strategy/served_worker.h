@@ -11,6 +11,7 @@
 #include "ps/dealer.h"
 #include "ps/directory.h"
 #include "ps/factored.h"
+#include "ps/partial_push.h"
 #include "ps/shard_map.h"
 #include "runtime/channel.h"
 #include "runtime/node.h"
@@ -43,13 +44,11 @@ class ServedWorker {
   Task<void> come_in();
   Task<void> next_share();
   Task<void> compute();
-  Task<void> take_layers(Channel<Ready>& ready);
   Task<void> add_up();
   Task<void> advance();
   Task<void> push_all(bool asks, bool reads);
   Task<void> move_alone(std::uint32_t shard, std::uint64_t samples);
   Task<void> push(std::uint32_t shard, bool asks, bool reads);
-  Task<Range> packed(std::uint32_t shard);
   Task<void> read(std::uint32_t shard);
   Task<void> enter(std::uint32_t shard);
   Task<void> leave(std::uint32_t shard);
@@ -59,6 +58,15 @@ class ServedWorker {
   void took(std::uint32_t shard, const Answer& answer);
   void take(const Answer& answer);
   Ask ask_for_share() const;
+
+  // ---- Pushes of factors, and in parts (served_parts.cc)
+  Task<void> take_layers(Channel<Ready>& ready);
+  Task<Range> packed(std::uint32_t shard);
+  Task<void> choose_part(bool last);
+  Range part(std::uint32_t shard, Ask& ask) const;
+  Task<Answer> with_keys(std::uint32_t shard, Ask ask, Answer answer);
+  Task<void> add_what_waits(std::uint32_t shard);
+  Task<void> push_what_waits();
 
   // ---- What servers send by themselves
   Task<void> follow(std::uint32_t shard);
@@ -101,6 +109,7 @@ class ServedWorker {
   std::vector<Sent> sent_;
   Signal heard_;  // it has looked
   std::vector<std::optional<Arena>> packed_;
+  std::optional<PartialPush> parts_;  // where pushes are in parts
 
   std::uint64_t clock_ = 0;    // steps in its pushes
   std::uint64_t held_ = 0;     // steps since, whose gradients are added up in g

@@ -101,6 +101,50 @@ TEST_F(Served, AKilledServersShardIsServedByTheNextInItsChain) {
   job.expect_near(NodeId(3), 24);
 }
 
+// Momentum, as a user may write it.
+UpdateRule heavy_ball() {
+  UpdateRule rule;
+  rule.name = "heavy ball";
+  rule.slots = 1;
+  rule.apply = [](const Update& u) {
+    for (std::size_t i = 0; i < u.w.size(); ++i) {
+      u.slots[0][i] = 0.5F * u.slots[0][i] + u.g[i];
+      u.w[i] -= static_cast<float>(u.eta) * u.slots[0][i];
+    }
+  };
+  return rule;
+}
+
+TEST_F(Served, TheUsersOwnRuleUpdatesAtTheServers) {
+  options.serving.consistency.kind = Consistency::Kind::Synchronous;
+  options.rule = default_rule(RuleKind::Momentum);
+  options.rule.momentum = 0.5;
+  options.eta = 0.05;
+  World known(cluster(2, 3), {.seed = kServedSeed});
+  run(known);
+  const std::vector<float> expected = results[NodeId(2)];
+  options.rule = own_rule(heavy_ball());
+  World own(cluster(2, 3), {.seed = kServedSeed});
+  run(own);
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    ASSERT_NEAR(results[NodeId(2)][i], expected[i], 1e-5) << i;
+}
+
+TEST_F(Served, CopiesUpdatedByTheUsersOwnRuleAreTheSameBitForBit) {
+  options.serving.consistency.kind = Consistency::Kind::Synchronous;
+  options.serving.copies = 2;
+  options.rule = own_rule(heavy_ball());
+  World whole(cluster(3, 3), {.seed = kServedSeed});
+  run(whole);
+  const std::vector<float> expected = results[NodeId(3)];
+  // Whoever takes over goes on from its own copy of parameters and slots.
+  World struck(cluster(3, 3), {.seed = kServedSeed});
+  struck.at(Time(20ms), [&] { struck.kill(NodeId(1), false); });
+  const Outcome outcome = run(struck);
+  EXPECT_FALSE(outcome.probes.contains("ps: a shard was loaded as it was saved"));
+  EXPECT_EQ(results[NodeId(3)], expected);
+}
+
 TEST_F(Served, AWorkersDeathNeverStopsTheOthers) {
   job.samples = 1200;
   World world(cluster(1, 4), {.seed = kServedSeed});

@@ -26,15 +26,17 @@ void each_of_servers(Recipe r, std::uint64_t workers, const Visit& visit) {
     for (const std::uint32_t servers : {0U, 6U})
       for (const std::uint32_t copies : {0U, 1U, 7U})
         for (const std::uint32_t push_every : {0U, 1U, 2U})
-          for (const char* const fetch : {"1", "3", "eager"}) {
-            r.serving.consistency = parse_consistency(consistency);
-            r.serving.servers = servers;
-            r.serving.copies = copies;
-            r.serving.push_every = push_every;
-            r.serving.factors = copies == 1 && servers == 6;
-            r.serving.fetch = parse_fetch(fetch);
-            visit(r, workers);
-          }
+          for (const char* const fetch : {"1", "3", "eager"})
+            for (const char* const filter : {"none", "significant:0.1"}) {
+              r.serving.consistency = parse_consistency(consistency);
+              r.serving.servers = servers;
+              r.serving.copies = copies;
+              r.serving.push_every = push_every;
+              r.serving.factors = copies == 1 && servers == 6;
+              r.serving.fetch = parse_fetch(fetch);
+              r.serving.filter = parse_filter(filter);
+              visit(r, workers);
+            }
 }
 
 // What only models have that meet.

@@ -1,0 +1,93 @@
+// What a worker has to push, and pushes in parts: its filter says which elements go now, and the
+// rest waits here. Wei et al., "Managed Communication and Consistency for Fast Data-Parallel
+// Iterative Analytics", SoCC 2015 (Bosen); Hsieh et al., "Gaia", NSDI 2017 (ASP); filters of Li et
+// al., "Parameter Server", OSDI 2014.
+//
+//   at a push:  G <- G + g;  the filter chooses elements of G
+//               they go to their shards, each as a part (ps/part.h);  they are 0 in G
+//   at a read:  w <- w of the servers - eta G / B: a worker sees its own updates
+//   after the last share of an epoch: the rest of G goes, as the budget allows
+//
+// Symbols: G what waits, g the gradient of this push, B its samples, v threshold, t clock.
+// Cost a push: N additions and comparisons; of k elements 2k words and 4 for each shard.
+// Deviations: clocks advance with every push, whatever is in it, so that a bound of consistency.h
+//   is one on pushes and not on what waits. Bosen sends whenever the network is idle; here a push
+//   takes what the budget has come to since the last one. The budget is that of pushes: reads are
+//   whole, and what is sent again after the loss of a server is not counted. Gaia's sites are
+//   single workers here: its mirror clock is `bounded:s`, and its selective barrier lets a read
+//   wait for the pushes that were announced before it (Serving::barrier), as a read is of all keys.
+// Failure: what waits is lost with its worker. The shares that it was of were not settled, and
+//   count as partial then.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/types.h"
+#include "ps/filter.h"
+#include "ps/part.h"
+#include "ps/serving.h"
+#include "ps/shard_map.h"
+#include "runtime/node.h"
+#include "runtime/range.h"
+#include "runtime/task.h"
+
+namespace shoal {
+
+class PartialPush {
+ public:
+  // `mean`: a server divides what is pushed by the samples of the push.
+  PartialPush(Node& node, const Serving& serving, const std::vector<ShardCut>& cuts,
+              Substance substance, bool mean);
+
+  // Of all parameters; the sum over as many samples. What waits is turned into what it counts in a
+  // push of that many.
+  Task<void> add(Range g, std::uint64_t samples);
+
+  struct Now {
+    Range w;         // all parameters
+    double eta = 0;  // a step's
+    std::uint64_t t = 1;
+    bool last = false;  // whatever can go goes; waits until the budget has something
+  };
+  // Chooses and packs what goes. Its bytes are spent when it returns.
+  Task<void> choose(Now now);
+
+  // Of what was chosen last. None: nothing of that shard was.
+  Range packed(std::uint32_t shard) const { return outgoing_[shard].packed; }
+  // The same with its keys, for a server that does not know them.
+  Task<Range> packed_with_keys(std::uint32_t shard);
+
+  Range waiting(std::uint32_t shard) { return sum_.range(cuts_[shard].at, cuts_[shard].n); }
+  bool holds_back() const { return left_ > 0; }
+  std::uint64_t samples() const { return samples_; }  // of the last push
+
+ private:
+  struct Outgoing {
+    Keys keys;
+    std::vector<float> values;
+    Keys sent;  // the list that the server has, if it is still the same one
+    std::optional<Arena> room;
+    Range packed;
+  };
+  std::uint64_t allowed(Bytes budget) const;  // elements
+  void select(const Now& now, std::uint64_t most);
+  void take(std::span<const std::uint32_t> chosen);
+  void pack(std::uint32_t shard, bool known);
+  void pack_phantom(std::uint64_t most);
+
+  Node& node_;
+  const Serving& serving_;
+  const std::vector<ShardCut>& cuts_;
+  bool mean_;
+  Arena sum_;  // G
+  std::uint64_t samples_ = 0;
+  std::uint64_t left_ = 0;    // elements of G that are not 0
+  std::uint64_t next_ = 0;    // where Fifo goes on
+  std::uint32_t pushes_ = 0;  // the numbers of lists
+  std::optional<Budget> budget_;
+  std::vector<Outgoing> outgoing_;  // by shard
+};
+
+}  // namespace shoal

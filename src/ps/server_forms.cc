@@ -1,0 +1,76 @@
+// A quarter of a server: the gradient of a push, in whichever form it comes.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "ps/factored.h"
+#include "ps/part.h"
+#include "ps/server.h"
+#include "runtime/slices.h"
+
+namespace shoal {
+
+// None: its keys are not known here.
+Task<std::optional<Gradient>> Server::formed(NodeId from, const Ask& ask, Gradient packed) {
+  std::optional<Gradient> dense;
+  std::optional<std::string> wrong;
+  try {
+    if (packed.bytes.phantom() || ask.form == Ask::Form::Nothing) {
+      dense = co_await nothing(ask.shard);
+    } else if (ask.form == Ask::Form::Factored) {
+      dense = co_await formed_of_factors(ask.shard, packed);
+    } else {
+      dense = co_await formed_of_part(from, ask, packed);
+    }
+  } catch (const Corrupt& error) {
+    wrong = error.what();
+  }
+  if (wrong) throw Corrupt(fmt::format("of node {}: {}", from, *wrong));
+  co_return dense;
+}
+
+Task<Gradient> Server::nothing(std::uint32_t shard) {
+  auto own = std::make_shared<Arena>(node_.endpoint, cuts_[shard].n, substance_);
+  const std::span<float> g = own->all().data();
+  co_await node_.env.work(Work::Reduce, own->size(), [&] { std::ranges::fill(g, 0.0F); });
+  Gradient dense{own->bytes(), own};
+  co_return dense;
+}
+
+Task<Gradient> Server::formed_of_factors(std::uint32_t shard, const Gradient& packed) {
+  const ShardCut& cut = cuts_[shard];
+  const std::span<const float> words(reinterpret_cast<const float*>(packed.bytes.data),
+                                     packed.bytes.size.value() / sizeof(float));
+  const Packed there(cut, words);
+  auto own = std::make_shared<Arena>(node_.endpoint, cut.n, substance_);
+  const std::span<float> g = own->all().data();
+  co_await in_slices(node_.env, Work::Reduce, cut.n.value(), g.empty(), Order::Forward, 1,
+                     [&](std::size_t begin, std::size_t end) { there.form(begin, end, g); });
+  Gradient dense{own->bytes(), own};
+  co_return dense;
+}
+
+Task<std::optional<Gradient>> Server::formed_of_part(NodeId from, const Ask& ask,
+                                                     const Gradient& packed) {
+  const ShardCut& cut = cuts_[ask.shard];
+  const std::span<const std::uint32_t> words(
+      reinterpret_cast<const std::uint32_t*>(packed.bytes.data),
+      packed.bytes.size.value() / sizeof(std::uint32_t));
+  // A view may come meanwhile, and the keys of a lost worker go.
+  Keys keys = held_[ask.shard].keys[{from, ask.asker}];
+  std::optional<Part> there;
+  co_await node_.env.work(Work::Decode, Elements(words.size()),
+                          [&] { there.emplace(cut, words, keys); });
+  if (!there->has_keys()) co_return std::nullopt;
+  auto own = std::make_shared<Arena>(node_.endpoint, cut.n, substance_);
+  const std::span<float> g = own->all().data();
+  co_await in_slices(node_.env, Work::Decode, cut.n.value(), g.empty(), Order::Forward, 1,
+                     [&](std::size_t begin, std::size_t end) { there->form(begin, end, g); });
+  there.reset();
+  held_[ask.shard].keys[{from, ask.asker}] = std::move(keys);
+  Gradient dense{own->bytes(), own};
+  co_return dense;
+}
+
+}  // namespace shoal

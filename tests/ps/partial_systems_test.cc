@@ -1,0 +1,185 @@
+// What holds for the systems that push in parts: bosen, asp, and the filters of parameter-server.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+
+#include "ps/protocol.h"
+#include "ps/served_job.h"
+#include "strategy/registry.h"
+
+namespace shoal {
+namespace {
+
+using namespace std::chrono_literals;
+
+// The gradients that nodes push, as they leave.
+class Pushes final : public Observer {
+ public:
+  struct Push {
+    Time at;
+    std::uint64_t bytes;
+  };
+  void on(const Event& e) override {
+    if (e.kind != EventKind::SendPosted || e.group != kServing) return;
+    if (e.a >> 56U == static_cast<std::uint64_t>(Say::Gradient)) by[e.node].push_back({e.at, e.b});
+  }
+  std::uint64_t bytes() const {
+    std::uint64_t sum = 0;
+    for (const auto& [node, pushes] : by)
+      for (const Push& p : pushes) sum += p.bytes;
+    return sum;
+  }
+  std::map<NodeId, std::vector<Push>> by;
+};
+
+class PartialSystems : public testing::Test {
+ protected:
+  struct Run {
+    std::vector<float> w;
+    Staleness staleness;
+    Pushes pushes;
+    double loss = 0;  // mean over what workers had in the second half of their steps
+    std::map<std::string, std::uint64_t> probes;
+  };
+
+  static ServedOptions like(const char* name) {
+    ServedOptions o{.batch = 6};
+    o.serving = find_system(name).recipe.serving;
+    return o;
+  }
+  std::unique_ptr<Run> run(ServedOptions options, std::size_t workers) {
+    auto run = std::make_unique<Run>();
+    ServedJob job;
+    job.samples = samples;
+    job.problem = problem;
+    job.options = options;
+    const std::size_t servers = options.serving.servers;
+    const QuadraticLearner quadratic(problem);
+    std::uint64_t seen = 0;
+    job.after_read = [&](std::uint64_t version, std::span<const float> w) {
+      if (version * options.batch < samples / 2) return;
+      run->loss += quadratic.loss(w);
+      ++seen;
+    };
+    Cluster cluster = served_cluster(job, servers, workers);
+    Recorder recorder;
+    recorder.observe(run->pushes);
+    World world(cluster, {.seed = kServedSeed, .recorder = &recorder});
+    if (story) story(world);
+    run->probes = run_served(job, world).probes;
+    run->w = job.results[NodeId(static_cast<std::uint32_t>(servers))];
+    run->staleness = job.measured;
+    if (seen > 0) run->loss /= static_cast<double>(seen);
+    return run;
+  }
+  double loss(const Run& run) const { return QuadraticLearner(problem).loss(run.w); }
+
+  std::uint64_t samples = 480;
+  QuadraticOptions problem{.seed = kServedSeed, .dimensions = Elements(100)};
+  std::function<void(World&)> story = {};
+};
+
+// ---- What it collapses to
+
+TEST_F(PartialSystems, AThresholdOfZeroIsAsgdBitForBit) {
+  ServedOptions zero = like("asgd");
+  zero.serving.filter = parse_filter("significant:0");
+  for (const std::size_t workers : {1, 4})
+    EXPECT_EQ(run(zero, workers)->w, run(like("asgd"), workers)->w);
+}
+
+TEST_F(PartialSystems, ABudgetThatIsNeverSpentIsSspBitForBit) {
+  ServedOptions rich = like("ssp");
+  rich.serving.filter = parse_filter("magnitude:1e12");
+  EXPECT_EQ(run(rich, 1)->w, run(like("ssp"), 1)->w);
+}
+
+TEST_F(PartialSystems, CompressionChangesBytesAndNoBit) {
+  ServedOptions plain = like("asgd"), less = like("asgd");
+  less.serving.compress = true;
+  EXPECT_EQ(run(less, 1)->w, run(plain, 1)->w);
+}
+
+// ---- bosen
+
+TEST_F(PartialSystems, BosenPushesNoMoreInAnyWindowThanRateTimesWindowAndBurst) {
+  ServedOptions o = like("bosen");
+  o.serving.filter = parse_filter("magnitude:20000:400");
+  for (const std::size_t servers : {1, 3}) {
+    o.serving.servers = static_cast<std::uint32_t>(servers);
+    const auto bosen = run(o, 4);
+    ASSERT_EQ(bosen->pushes.by.size(), 4U);
+    for (const auto& [node, pushes] : bosen->pushes.by) {
+      ASSERT_GT(pushes.size(), 10U);
+      for (std::size_t i = 0; i < pushes.size(); ++i) {
+        double sum = 0;
+        for (std::size_t j = i; j < pushes.size(); ++j) {
+          sum += static_cast<double>(pushes[j].bytes);
+          const double window = seconds(pushes[j].at - pushes[i].at);
+          ASSERT_LE(sum, 20'000 * window + 400 + 0.01)
+              << "node " << node.value() << ", " << i << ".." << j;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(PartialSystems, BosenGetsMoreOutOfEachByteThanFifo) {
+  samples = 1920;
+  ServedOptions bosen = like("bosen"), fifo = like("bosen");
+  bosen.serving.filter = parse_filter("magnitude:2000:400");
+  fifo.serving.filter = parse_filter("fifo:2000:400");
+  const auto first = run(bosen, 4), in_turn = run(fifo, 4);
+  EXPECT_NEAR(static_cast<double>(first->pushes.bytes()),
+              static_cast<double>(in_turn->pushes.bytes()),
+              0.05 * static_cast<double>(in_turn->pushes.bytes()));
+  EXPECT_LT(2 * first->loss, in_turn->loss);
+}
+
+TEST_F(PartialSystems, ASmallerBudgetIsFewerBytesAndStillTrains) {
+  samples = 1920;
+  ServedOptions rich = like("bosen"), poor = like("bosen");
+  poor.serving.filter = parse_filter("magnitude:2000:400");
+  const auto all = run(rich, 4), some = run(poor, 4);
+  EXPECT_LT(some->pushes.bytes() * 3, all->pushes.bytes());
+  const std::vector<float> start(100, 0.0F);
+  EXPECT_LT(loss(*some), 0.5 * QuadraticLearner(problem).loss(start));
+}
+
+// ---- asp
+
+TEST_F(PartialSystems, GaiaSendsLessAndComesAsFar) {
+  samples = 1920;
+  problem.noise = 0.3;
+  ServedOptions gaia = like("gaia"), all = like("gaia");
+  gaia.serving.filter.threshold = 0.3;
+  all.serving.filter = Filter();
+  const auto some = run(gaia, 4), plain = run(all, 4);
+  EXPECT_LT(some->pushes.bytes() * 2, plain->pushes.bytes());
+  EXPECT_LT(loss(*some), 1.2 * loss(*plain));
+}
+
+TEST_F(PartialSystems, AReadWaitsForWhatWasAnnounced) {
+  // A gradient takes longer to come than anything else: who reads meanwhile misses it, or waits.
+  problem.dimensions = Elements(20'000);
+  samples = 240;
+  ServedOptions with = like("asgd"), without = like("asgd");
+  with.serving.barrier = true;
+  EXPECT_LT(run(with, 4)->staleness.mean(), run(without, 4)->staleness.mean());
+}
+
+// ---- When nodes are lost
+
+TEST_F(PartialSystems, AServerThatTakesOverAsksForTheKeys) {
+  ServedOptions o = like("parameter-server");
+  o.serving.filter = parse_filter("magnitude:10000:400");
+  o.serving.consistency = {Consistency::Kind::Async};
+  problem.noise = 0;
+  story = [](World& world) { world.at(Time(40ms), [&world] { world.kill(NodeId(0), false); }); };
+  const auto killed = run(o, 1);
+  EXPECT_LT(loss(*killed), QuadraticLearner(problem).loss(std::vector<float>(100, 0.0F)));
+}
+
+}  // namespace
+}  // namespace shoal
