@@ -166,6 +166,24 @@ void draw_pace(Random& random, Serving& serving) {
   serving.fetch.steps = static_cast<std::uint32_t>(random.between(1, 4));
 }
 
+// What is pushed at once, of what goes with the consistency. From a stream of its own, so that all
+// else stays as it was drawn.
+void draw_parts(Random random, Serving& serving) {
+  using Kind = Consistency::Kind;
+  const Consistency& c = serving.consistency;
+  serving.compress = random.chance(0.2);
+  if (moves_in_step(c) || c.kind == Kind::Value || c.kind == Kind::Reject) return;
+  serving.barrier = random.chance(0.2);
+  if (random.chance(0.5)) return;
+  serving.filter.kind = static_cast<Filter::Kind>(random.between(1, 3));
+  if (serving.filter.kind == Filter::Kind::Significant) {
+    serving.filter.threshold = 3 * random.uniform();
+    return;
+  }
+  serving.filter.rate = std::exp(std::log(1e3) + random.uniform() * std::log(1e3));
+  serving.filter.burst = 64 + 1000 * random.uniform();
+}
+
 }  // namespace
 
 Scenario served_scenario(Seed seed) {
@@ -183,6 +201,7 @@ Scenario served_scenario(Seed seed) {
   job->served.serving.copies = random.between(1, std::min<std::size_t>(3, S));
   job->served.serving.consistency = draw_consistency(random);
   draw_pace(random, job->served.serving);
+  draw_parts(Random(seed, Purpose::Recipe, 1), job->served.serving);
   // So that each gradient counts once.
   const Consistency& c = job->served.serving.consistency;
   job->served.eta = c.kind == Consistency::Kind::Softsync ? static_cast<double>(c.bound) : 1;
@@ -196,11 +215,13 @@ Scenario served_scenario(Seed seed) {
   scenario.liveness = 300s;
   const Serving& serving = job->served.serving;
   scenario.recipe = fmt::format(
-      "served P={} S={} {} shards={} copies={} {} push={} fetch={} warm={} epochs={} batch={} "
-      "samples={} N={}",
+      "served P={} S={} {} shards={} copies={} {} push={} fetch={} warm={} filter={}{}{} epochs={} "
+      "batch={} samples={} N={}",
       P, S, apart > 0 ? "apart" : "inside", job->served.shards, serving.copies,
       to_string(serving.consistency), serving.push_every, to_string(serving.fetch),
-      serving.warm_start, job->served.epochs, job->served.batch, job->samples, job->N);
+      serving.warm_start, to_string(serving.filter), serving.compress ? " compressed" : "",
+      serving.barrier ? " barrier" : "", job->served.epochs, job->served.batch, job->samples,
+      job->N);
   scenario.program = [job](Node& node) { return node_program(node, job); };
   scenario.judge = [job] { return judge(*job); };
   return scenario;

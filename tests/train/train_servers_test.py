@@ -123,6 +123,33 @@ class Killed(ServersTest):
         self.assert_ledger(s, 20 * 2000 - s["ledger"]["partial"], s["ledger"]["partial"])
 
 
+class Parts(ServersTest):
+    def test_every_system_that_pushes_in_parts_learns_and_every_sample_counts(self):
+        learns = ["--epochs", "6", "--workers", "2"]
+        ways = {"bosen": ["--like", "bosen", "--filter", "magnitude:100000"],
+                "gaia": ["--like", "gaia", "--filter", "significant:0.3"],
+                "filters": ["--like", "parameter-server", "--filter", "significant:0.05", "--compress"]}
+        results = {way: self.train(self.scratch / way, *TINY[:8], *learns, *flags) for way, flags in ways.items()}
+        for way, s in results.items():
+            self.assert_ledger(s, 6 * 2000)
+            self.assertGreater(s["test_accuracy"], 0.9, way)
+        plain = self.train(self.scratch / "plain", *TINY[:8], *learns, "--like", "gaia", "--filter", "none")
+        self.assertLess(results["gaia"]["bytes_sent_per_worker"], plain["bytes_sent_per_worker"])
+
+    def test_what_waits_is_lost_with_its_worker_and_counted(self):
+        folder = self.scratch / "worker"
+        training = self.start(folder, *TINY, "--epochs", "20", "--workers", "3", "--servers", "2", "--consistency",
+                              "async", "--filter", "magnitude:50000")
+        self.begun(training, 5)
+        self.strike(training, 1, 5)
+        finished = training.finish()
+        self.assertEqual(finished.code, 0, finished)
+        s = summary(folder)
+        self.assertGreater(s["ledger"]["partial"], 0)
+        self.assert_ledger(s, 20 * 2000 - s["ledger"]["partial"], s["ledger"]["partial"])
+        self.assertGreater(s["test_accuracy"], 0.9)
+
+
 class Stopped(ServersTest):
     def test_it_saves_and_goes_on_from_there_with_any_number_of_workers(self):
         folder = self.scratch / "stopped"
@@ -162,6 +189,13 @@ class Refused(ServersTest):
             r"--consistency value:0.1 with --optimizer momentum.*--optimizer sgd":
                 [*TINY, "--consistency", "value:0.1", "--optimizer", "momentum"],
             r"--weigh.*--consistency async": [*TINY, "--weigh", "staleness"],
+            r"--filter significant:-1: needed is significant:V, V from 0 on": [*TINY, "--filter", "significant:-1"],
+            r"--filter magnitude:0: needed is magnitude:RATE": [*TINY, "--filter", "magnitude:0"],
+            r"--filter significnt:1.*Did you mean 'significant'": [*TINY, "--filter", "significnt:1"],
+            r"--filter or --barrier with .*take --consistency async": [*TINY, "--filter", "significant:0.1"],
+            r"--push factors with --filter or --compress.*take --push gradients":
+                [*TINY, "--push", "factors", "--compress"],
+            r"--filter, .* without --update servers": [*alone, "--filter", "significant:0.1"],
         }
         self.assert_refused(cases)
 
