@@ -19,12 +19,17 @@ using namespace std::chrono_literals;
 
 namespace {
 
+// Of a shard's parameters those that samples change: all, or a part, as of embeddings. Never none.
+std::uint64_t used(const ShardCut& cut, std::uint64_t part) {
+  return (cut.n.value() + part - 1) / part;
+}
+
 // Counts: of every shard a sample changes one parameter by one, whichever batch it is in. So the
 // parameters say how often each sample is in each shard.
 class Tally final : public Learner {
  public:
-  Tally(Elements N, std::vector<ShardCut> cuts)
-      : layout_(Layout::plain(N)), cuts_(std::move(cuts)) {}
+  Tally(Elements N, std::vector<ShardCut> cuts, std::uint64_t part)
+      : layout_(Layout::plain(N)), cuts_(std::move(cuts)), part_(part) {}
   const Layout& layout() const override { return layout_; }
   Substance substance() const override { return Substance::Real; }
   void initialize(Range state) const override { std::ranges::fill(state.data(), 0.0F); }
@@ -35,7 +40,7 @@ class Tally final : public Learner {
       std::ranges::fill(g, 0.0F);
       for (const ShardCut& cut : cuts_)
         for (const SampleId sample : portion.samples)
-          if (cut.n > Elements(0)) g[cut.at.value() + sample % cut.n.value()] -= 1;
+          if (cut.n > Elements(0)) g[cut.at.value() + sample % used(cut, part_)] -= 1;
     });
     score.samples += portion.samples.size();
     ready.push({0, Elements(0), Elements(g.size())});
@@ -52,12 +57,14 @@ class Tally final : public Learner {
  private:
   Layout layout_;
   std::vector<ShardCut> cuts_;
+  std::uint64_t part_;
 };
 
 // What the whole world knows, and no node.
 struct ServedJob {
   ServedOptions served;
   Elements N;
+  std::uint64_t part = 1;  // of the parameters are used, one in so many
   std::uint64_t samples = 0;
   std::vector<float> result;
   std::size_t results = 0;
@@ -88,7 +95,7 @@ std::string judge(const ServedJob& job) {
   if (job.reloaded) return {};
   const std::vector<ShardCut> cuts = cut_shards(job.N, job.served.shards);
   for (std::size_t k = 0; k < cuts.size(); ++k) {
-    const std::uint64_t n = cuts[k].n.value();
+    const std::uint64_t n = used(cuts[k], job.part);
     for (std::uint64_t i = 0; i < n; ++i) {
       const std::uint64_t each = job.samples / n + (i < job.samples % n ? 1 : 0);
       const auto due = static_cast<float>(each * job.served.epochs);
@@ -131,7 +138,7 @@ class CountingKeeper final : public Keeper {
 };
 
 Task<void> node_program(Node& node, std::shared_ptr<ServedJob> job) {
-  Tally learner(job->N, cut_shards(job->N, job->served.shards));
+  Tally learner(job->N, cut_shards(job->N, job->served.shards), job->part);
   Replica replica(node.endpoint, learner, Ledger(node.env.seed(), job->samples),
                   slots(job->served.rule));
   SnapshotKeeper snapshots(node, "checkpoint", learner.layout());
@@ -166,9 +173,8 @@ void draw_pace(Random& random, Serving& serving) {
   serving.fetch.steps = static_cast<std::uint32_t>(random.between(1, 4));
 }
 
-// What is pushed at once, of what goes with the consistency. From a stream of its own, so that all
-// else stays as it was drawn.
-void draw_parts(Random random, Serving& serving) {
+// What is pushed at once, of what goes with the consistency.
+void draw_parts(Random& random, Serving& serving) {
   using Kind = Consistency::Kind;
   const Consistency& c = serving.consistency;
   serving.compress = random.chance(0.2);
@@ -201,7 +207,9 @@ Scenario served_scenario(Seed seed) {
   job->served.serving.copies = random.between(1, std::min<std::size_t>(3, S));
   job->served.serving.consistency = draw_consistency(random);
   draw_pace(random, job->served.serving);
-  draw_parts(Random(seed, Purpose::Recipe, 1), job->served.serving);
+  Random more(seed, Purpose::Recipe, 1);  // so that all else stays as it was drawn
+  draw_parts(more, job->served.serving);
+  if (more.chance(0.3)) job->part = more.between(2, 20);
   // So that each gradient counts once.
   const Consistency& c = job->served.serving.consistency;
   job->served.eta = c.kind == Consistency::Kind::Softsync ? static_cast<double>(c.bound) : 1;
@@ -216,12 +224,12 @@ Scenario served_scenario(Seed seed) {
   const Serving& serving = job->served.serving;
   scenario.recipe = fmt::format(
       "served P={} S={} {} shards={} copies={} {} push={} fetch={} warm={} filter={}{}{} epochs={} "
-      "batch={} samples={} N={}",
+      "batch={} samples={} N={}/{}",
       P, S, apart > 0 ? "apart" : "inside", job->served.shards, serving.copies,
       to_string(serving.consistency), serving.push_every, to_string(serving.fetch),
       serving.warm_start, to_string(serving.filter), serving.compress ? " compressed" : "",
       serving.barrier ? " barrier" : "", job->served.epochs, job->served.batch, job->samples,
-      job->N);
+      job->N, job->part);
   scenario.program = [job](Node& node) { return node_program(node, job); };
   scenario.judge = [job] { return judge(*job); };
   return scenario;

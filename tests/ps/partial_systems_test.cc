@@ -33,6 +33,29 @@ class Pushes final : public Observer {
   std::map<NodeId, std::vector<Push>> by;
 };
 
+// The quadratic, of which every tenth parameter has a gradient, as rows of an embedding have.
+class SparseLearner final : public Learner {
+ public:
+  explicit SparseLearner(const QuadraticOptions& problem) : whole_(problem) {}
+  const Layout& layout() const override { return whole_.layout(); }
+  Substance substance() const override { return Substance::Real; }
+  void initialize(Range w) const override { whole_.initialize(w); }
+  Task<void> gradient(Env& env, Range w, GradientTarget target, Portion portion,
+                      Channel<Ready>& ready, Score& score) override {
+    co_await whole_.gradient(env, w, target, std::move(portion), ready, score);
+    const std::span<float> g = target.g.data();
+    for (std::size_t i = 0; i < g.size(); ++i)
+      if (i % 10 != 0) g[i] = 0;
+  }
+  Task<Score> evaluate(Env& env, Range w, std::uint64_t from, std::uint64_t to) override {
+    return whole_.evaluate(env, w, from, to);
+  }
+  std::uint64_t held_out() const override { return whole_.held_out(); }
+
+ private:
+  QuadraticLearner whole_;
+};
+
 class PartialSystems : public testing::Test {
  protected:
   struct Run {
@@ -53,6 +76,7 @@ class PartialSystems : public testing::Test {
     ServedJob job;
     job.samples = samples;
     job.problem = problem;
+    job.other = other;
     job.options = options;
     const std::size_t servers = options.serving.servers;
     const QuadraticLearner quadratic(problem);
@@ -77,6 +101,7 @@ class PartialSystems : public testing::Test {
 
   std::uint64_t samples = 480;
   QuadraticOptions problem{.seed = kServedSeed, .dimensions = Elements(100)};
+  Learner* other = nullptr;  // in place of the quadratic
   std::function<void(World&)> story = {};
 };
 
@@ -172,13 +197,27 @@ TEST_F(PartialSystems, AReadWaitsForWhatWasAnnounced) {
 // ---- When nodes are lost
 
 TEST_F(PartialSystems, AServerThatTakesOverAsksForTheKeys) {
+  // They are the same from push to push.
+  SparseLearner sparse(problem);
+  other = &sparse;
   ServedOptions o = like("parameter-server");
-  o.serving.filter = parse_filter("magnitude:10000:400");
-  o.serving.consistency = {Consistency::Kind::Async};
-  problem.noise = 0;
+  o.serving.filter = parse_filter("significant:0");
+  const auto whole = run(o, 1);
+  EXPECT_FALSE(whole->probes.contains("ps: the keys of a push were not known"));
   story = [](World& world) { world.at(Time(40ms), [&world] { world.kill(NodeId(0), false); }); };
   const auto killed = run(o, 1);
-  EXPECT_LT(loss(*killed), QuadraticLearner(problem).loss(std::vector<float>(100, 0.0F)));
+  EXPECT_TRUE(killed->probes.contains("ps: the keys of a push were not known"));
+  EXPECT_EQ(killed->w, whole->w);
+}
+
+TEST_F(PartialSystems, KeysThatStayTheSameCostNothing) {
+  SparseLearner sparse(problem);
+  other = &sparse;
+  ServedOptions o = like("asgd");
+  o.serving.filter = parse_filter("significant:0");
+  const auto one = run(o, 1);
+  const std::uint64_t pushes = one->staleness.pushes;
+  EXPECT_EQ(one->pushes.bytes(), pushes * (16 + 10 * 4) + 10 * 4) << "a list, once";
 }
 
 }  // namespace
