@@ -85,8 +85,8 @@ void each_combination(const Visit& visit) {
                     const bool simple = backups == 0 && fraction == 1 && accumulate == 1;
                     const bool any = r.exchange == Exchange::Auto || r.exchange == Exchange::Ring;
                     if (simple && any && switches % 4 == 0) {
-                      each_of_servers(r, workers, visit);
-                      if (shards == 0 && turnout == 0) each_of_peers(r, workers, visit);
+                      if (turnout < 2 && shards < 2) each_of_servers(r, workers, visit);
+                      if (turnout == 0 && shards == 0) each_of_peers(r, workers, visit);
                     }
                   }
 }
