@@ -75,10 +75,11 @@ Task<void> ServedWorker::add_what_waits(std::uint32_t shard) {
   co_await apply(node_.env, plain, step, here, none);
 }
 
-// There are no more samples: all that is left goes, in pushes of its own, each as large as the
-// budget lets it be.
+// There are no more samples for this worker: all that is left goes, in pushes of its own, each as
+// large as the budget lets it be. They are of no share, and settle those before.
 Task<void> ServedWorker::push_what_waits() {
-  while (parts_ && parts_->holds_back()) {
+  const std::uint64_t shares = clock_;
+  while (parts_->holds_back()) {
     held_ = 1;
     samples_ = parts_->samples();
     co_await choose_part(true);
@@ -87,7 +88,7 @@ Task<void> ServedWorker::push_what_waits() {
     clock_ += std::exchange(held_, 0);
     samples_ = 0;
   }
-  if (parts_) settled_ = clock_;
+  settled_ = shares;
 }
 
 }  // namespace shoal

@@ -57,6 +57,7 @@ Task<void> ServedWorker::train() {
       co_await compute();
       co_await advance();
     }
+    if (parts_) co_await push_what_waits();
     // All samples of the epoch are out: nobody shall wait for this worker meanwhile.
     const Visit leaves = [this](std::uint32_t k) { return leave(k); };
     co_await at_all_shards(leaves);
@@ -170,7 +171,6 @@ Task<void> ServedWorker::advance() {
   stops_ = leaves();
   if (!pushes) co_await next_share();
   if (pushes || next_.share.n == 0) co_await push_all(pushes, reads);
-  if (next_.share.n == 0) co_await push_what_waits();
   take(next_);
   const Visit moves = [&](std::uint32_t k) { return move_alone(k, samples); };
   if (share_.n > 0) co_await at_all_shards(moves);
