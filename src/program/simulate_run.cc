@@ -171,7 +171,8 @@ SimulateRun::SimulateRun(TrainFlags flags_, SimulateFlags how_, std::vector<Conf
 
 void SimulateRun::use(Dataset data) {
   dataset = std::move(data);
-  plan = plan_of(flags, dataset, workers_of(flags));
+  const std::uint64_t workers = workers_of(flags);
+  plan = plan_of(flags, dataset, workers, (workers + how.hosts_of - 1) / how.hosts_of);
   plan.world = "sim";
   plan.evaluate = plan.evaluate && !how.timing_only;
   plan.audit = !how.timing_only;

@@ -329,13 +329,15 @@ ComputeWish wish_of(const TrainFlags& f) {
   return wish;
 }
 
-TrainPlan plan_of(const TrainFlags& f, const Dataset& dataset, std::uint64_t workers) {
+TrainPlan plan_of(const TrainFlags& f, const Dataset& dataset, std::uint64_t workers,
+                  std::uint64_t hosts) {
   TrainPlan plan;
   plan.model = f.model;
   plan.data = f.data;
   plan.samples = dataset.train->size();
   plan.seed = Seed(f.seed);
   plan.workers = workers;
+  plan.hosts = hosts;
   const std::uint64_t global = f.global_batch != 0 ? f.global_batch : f.batch * workers;
   plan.batch = std::max<std::uint64_t>(1, global / workers);
   if (workers > 1 && f.partition != "global")
@@ -368,7 +370,7 @@ TrainPlan plan_of(const TrainFlags& f, const Dataset& dataset, std::uint64_t wor
   // Of the samples that an update is made of.
   const bool serves = plan.recipe.updater == Updater::Servers;
   const std::uint64_t each =
-      serves ? samples_per_update(plan.recipe.serving, plan.batch, workers) : global;
+      serves ? samples_per_update(plan.recipe.serving, plan.batch, workers, hosts) : global;
   const Epochs epochs{epoch_of(plan.recipe, plan.samples), each, plan.growth};
   plan.steps = f.steps == 0 ? epochs.steps_of(f.epochs) : Step(f.steps);
   plan.rule = rule_of(f);

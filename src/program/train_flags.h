@@ -77,6 +77,8 @@ Normalization normalization_of(const TrainFlags& flags);
 // Whatever can be found wrong before anything is opened. Throws ConfigError.
 void check_flags(const TrainFlags& flags);
 ComputeWish wish_of(const TrainFlags& flags);
-TrainPlan plan_of(const TrainFlags& flags, const Dataset& dataset, std::uint64_t workers);
+// `hosts`: that the workers are on.
+TrainPlan plan_of(const TrainFlags& flags, const Dataset& dataset, std::uint64_t workers,
+                  std::uint64_t hosts = 1);
 
 }  // namespace shoal

@@ -271,7 +271,7 @@ TrainRun::TrainRun(TrainFlags flags_, std::vector<ConfigEntry> config_, std::str
 
 void TrainRun::use(Dataset data) {
   dataset = std::move(data);
-  plan = plan_of(flags, dataset, company.workers.most);
+  plan = plan_of(flags, dataset, company.workers.most, company.hosts);
 }
 
 int TrainRun::cores() const {

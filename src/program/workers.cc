@@ -128,6 +128,10 @@ Company company_of(const TrainFlags& flags, const Place& place, bool launched) {
         "--workers {}{}: {} has started {} processes; leave --workers away", flags.workers,
         company.servers == 0 ? "" : fmt::format(" and --servers {}", company.servers), place.source,
         processes));
+  if (!started && !flags.hosts.empty())
+    company.hosts = deal_ranks(flags.hosts, std::nullopt).size();
+  if (started && place.local_world > 0)
+    company.hosts = (place.world + place.local_world - 1) / place.local_world;
   if (started) {
     company.part = Part::Worker;
   } else if (company.processes() > 1 || !flags.hosts.empty()) {

@@ -35,6 +35,7 @@ struct Company {
   Part part = Part::Alone;
   RankCount workers;
   std::uint32_t servers = 0;  // processes of their own, after the workers
+  std::uint64_t hosts = 1;    // as far as the launcher says
   std::uint64_t processes() const { return workers.most + servers; }
 };
 // Which part this process has, by its flags and its place; `launched`: by our own launcher. Throws

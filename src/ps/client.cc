@@ -11,6 +11,21 @@
 
 namespace shoal {
 
+Task<void> take_range(Node& node, Holder from, Tag tag, Range into) {
+  require_present(node, from);
+  const Match match{.from = from.node, .tag = tag};
+  const Reading there = co_await node.endpoint.read(match);
+  require_size(there, into.bytes().size);
+  const std::byte* const source = there.data().data;
+  const MutBuf room = into.bytes();
+  co_await in_slices(node.env, Work::Copy, into.n.value(), room.data == nullptr, Order::Forward, 1,
+                     [&](std::size_t begin, std::size_t end) {
+                       const std::size_t at = begin * sizeof(float);
+                       copy_slice(room.data + at, source + at, (end - begin) * sizeof(float),
+                                  room.size.value());
+                     });
+}
+
 Task<Answer> Client::as_worker(Ask::Kind kind, Ask ask, Range brought, Room room) {
   ask.kind = kind;
   ask.worker = node_.id;
@@ -104,26 +119,12 @@ Task<void> Client::take_answer(Call& call, Holder head, Room room) {
   require_size(received, Bytes(sizeof call.answer));
   const Answer& answer = call.answer;
   if (answer.has_parameters != 0) {
-    co_await take(head, tag_of(Say::Parameters, number), room.w);
-    if (room.slots.n > Elements(0)) co_await take(head, tag_of(Say::Slots, number), room.slots);
+    co_await take_range(node_, head, tag_of(Say::Parameters, number), room.w);
+    if (room.slots.n > Elements(0))
+      co_await take_range(node_, head, tag_of(Say::Slots, number), room.slots);
   }
-  if (answer.has_rest != 0) co_await take(head, tag_of(Say::Rest, number), room.rest);
+  if (answer.has_rest != 0) co_await take_range(node_, head, tag_of(Say::Rest, number), room.rest);
   if (answer.has_news != 0) co_await take_news(head, tag_of(Say::News, number), *room.news);
-}
-
-Task<void> Client::take(Holder head, Tag tag, Range into) {
-  require_present(node_, head);
-  const Match match{.from = head.node, .tag = tag};
-  const Reading there = co_await node_.endpoint.read(match);
-  require_size(there, into.bytes().size);
-  const std::byte* const from = there.data().data;
-  const MutBuf room = into.bytes();
-  co_await in_slices(node_.env, Work::Copy, into.n.value(), room.data == nullptr, Order::Forward, 1,
-                     [&](std::size_t begin, std::size_t end) {
-                       const std::size_t at = begin * sizeof(float);
-                       copy_slice(room.data + at, from + at, (end - begin) * sizeof(float),
-                                  room.size.value());
-                     });
 }
 
 Task<void> Client::take_news(Holder head, Tag tag, std::vector<std::uint64_t>& into) {

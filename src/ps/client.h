@@ -17,6 +17,9 @@
 
 namespace shoal {
 
+// Copies what a holder has published.
+Task<void> take_range(Node& node, Holder from, Tag tag, Range into);
+
 class Client {
  public:
   // A node has one as a worker and one as a server; their requests have numbers of their own.
@@ -57,7 +60,6 @@ class Client {
   Task<Answer> request(Ask ask, Range brought, Room room);
   Task<void> request_once(Call& call, Holder head, Range brought, Room room);
   Task<void> take_answer(Call& call, Holder head, Room room);
-  Task<void> take(Holder head, Tag tag, Range into);
   Task<void> take_news(Holder head, Tag tag, std::vector<std::uint64_t>& into);
 
   Node& node_;

@@ -5,6 +5,8 @@
 //   head to worker      Answer, then what belongs to it                 Answer, Parameters, ..
 //   holder to next one  Record, then what belongs to it                 Record, Part
 //   next one to holder  how many records it has                        Has
+//   worker to leader    Help, then the gradient where there is one      Help, PieceGradient
+//   leader to worker    Order, then the parameters where there is one   Order, PieceParameters
 #pragma once
 
 #include <array>
@@ -31,6 +33,11 @@ enum class Say : std::uint8_t {
   Record,
   Part,
   Has,
+  // Inside a group of workers (strategy/served_group.h).
+  Help,
+  PieceGradient,
+  Order,
+  PieceParameters,
 };
 inline Tag tag_of(Say what, std::uint64_t which) {
   return Tag{kServing, Generation(0), static_cast<std::uint64_t>(what) << 56U | which};
@@ -60,7 +67,7 @@ struct Ask {
   std::uint64_t steps = 1;        // in this one
   std::uint64_t based_on = 0;     // the version that the gradient was computed at
   std::uint64_t samples = 0;      // of which the gradient is the sum
-  std::uint64_t wants_share = 0;  // samples, at most
+  std::uint64_t wants_share = 0;  // samples for each member of its group, at most
   std::uint64_t share = 0;        // its number: the clock of the step that it is for
   std::uint64_t settled = 0;      // shares of this worker that all shards have
   // Of an errand, and when it enters.

@@ -147,7 +147,7 @@ class Server {
   Task<void> deal(Held& held, const Ask& ask, TaskGroup& tasks);
   Task<void> stop_if_asked(Held& held, const Ask& ask, TaskGroup& tasks);
   bool all_are_in() const;
-  std::uint64_t workers() const;  // of the view
+  std::uint64_t workers() const;  // of the view; a group is one
   bool warming_up(const Held& held) const;
   bool goes_first(NodeId worker) const;
   static bool is_awaited(const Held& held, std::uint64_t before);

@@ -2,6 +2,7 @@
 // and the parameters when the gate lets them.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/stream_copy.h"
@@ -241,11 +242,12 @@ Task<double> Server::change_by(const Ask& ask, const std::optional<Gradient>& gr
 
 // ---- Samples
 
-// Whether all workers of the view have come in everywhere: each asks for its first share then.
+// Whether all of the view have come in everywhere: each asks for its first share then.
 bool Server::all_are_in() const {
   const View& view = node_.membership.now();
   return std::ranges::all_of(view.members, [&](const Member& m) {
-    return m.role != Role::Worker || asking_.contains({m.node, m.incarnation});
+    return !leads(view, options_.serving.groups, m.node) ||
+           asking_.contains({m.node, m.incarnation});
   });
 }
 
@@ -258,7 +260,8 @@ bool Server::left_open(const Held& held, NodeId worker, Incarnation life) const 
 
 std::uint64_t Server::workers() const {
   const View& view = node_.membership.now();
-  return static_cast<std::uint64_t>(std::ranges::count(view.members, Role::Worker, &Member::role));
+  return static_cast<std::uint64_t>(std::ranges::count_if(
+      view.members, [&](const Member& m) { return leads(view, options_.serving.groups, m.node); }));
 }
 
 // One worker alone makes the first updates.
@@ -324,7 +327,16 @@ Task<void> Server::deal(Held& held, const Ask& ask, TaskGroup& tasks) {
       if (now || soon) all.push_back(one);
     }
   }
-  const std::uint64_t round = std::min(dealer.left(), ask.wants_share * all.size());
+  // A group has the shares of its members, one after the other.
+  std::vector<std::uint64_t> members;
+  for (const Holder& one : all)
+    members.push_back(members_of(node_.membership.now(), options_.serving.groups, one.node));
+  const std::uint64_t workers = std::accumulate(members.begin(), members.end(), std::uint64_t{0});
+  const std::uint64_t round = std::min(dealer.left(), ask.wants_share * workers);
+  const auto below = [&](std::uint64_t worker) {
+    return worker * (round / workers) + std::min(worker, round % workers);
+  };
+  std::uint64_t before = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const bool own = all[i].node == ask.worker;
     Record record;
@@ -334,8 +346,8 @@ Task<void> Server::deal(Held& held, const Ask& ask, TaskGroup& tasks) {
     record.share = ask.share;
     record.settled = own ? ask.settled : 0;
     record.clock = own ? ask.clock : 0;
-    record.n =
-        all.size() == 1 ? ask.wants_share : round / all.size() + (i < round % all.size() ? 1 : 0);
+    record.n = below(before + members[i]) - below(before);
+    before += members[i];
     if (own || record.n > 0) co_await commit(held, record, tasks);
   }
 }

@@ -54,13 +54,15 @@ std::string to_string(const Compensation& c) {
   return fmt::format("{}{}", c.adaptive ? "adaptive:" : "", c.lambda);
 }
 
-std::uint64_t samples_per_update(const Serving& serving, std::uint64_t batch,
-                                 std::uint64_t workers) {
+std::uint64_t samples_per_update(const Serving& serving, std::uint64_t batch, std::uint64_t workers,
+                                 std::uint64_t hosts) {
   // A worker pushes before it reads.
   const bool every = serving.fetch.kind == Fetch::Kind::Every;
   const std::uint64_t steps =
       every ? std::min(serving.push_every, serving.fetch.steps) : serving.push_every;
-  return batch * steps * pushes_per_update(serving.consistency, workers);
+  const std::uint64_t groups = count_groups(serving.groups, workers, hosts);
+  return batch * steps * serving.write_back * pushes_per_update(serving.consistency, groups) *
+         workers / groups;
 }
 
 }  // namespace shoal

@@ -8,6 +8,7 @@
 
 #include "ps/consistency.h"
 #include "ps/filter.h"
+#include "ps/groups.h"
 
 namespace shoal {
 
@@ -51,6 +52,8 @@ struct Serving {
   std::uint32_t push_every = 1;  // steps, whose gradients add up till then
   bool factors = false;          // of fully connected layers are pushed, and not their gradients
   Fetch fetch{};
+  Groups groups{};               // that push and read as one worker
+  std::uint32_t write_back = 1;  // steps of each member of a group till it does
   std::uint64_t warm_start = 0;  // updates that one worker makes alone, at the beginning
   Weigh weigh = Weigh::Even;
   Compensation compensation{};  // of late pushes
@@ -68,7 +71,7 @@ inline bool in_parts(const Serving& serving) {
 }
 
 // When nobody is missing, and all are equally fast.
-std::uint64_t samples_per_update(const Serving& serving, std::uint64_t batch,
-                                 std::uint64_t workers);
+std::uint64_t samples_per_update(const Serving& serving, std::uint64_t batch, std::uint64_t workers,
+                                 std::uint64_t hosts);
 
 }  // namespace shoal

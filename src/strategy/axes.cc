@@ -169,6 +169,19 @@ std::array<Axis, kAxes> make_axes() {
        {"1", "4", "stale", "eager"},
        [](const Recipe& r) { return to_string(r.serving.fetch); },
        [](Recipe& r, std::string_view v) { r.serving.fetch = parse_fetch(v); }},
+      {"groups",
+       "of workers that push and read as one: those of a host, or so many nodes in a row; off: "
+       "each for itself",
+       {"off", "host", "4"},
+       [](const Recipe& r) { return to_string(r.serving.groups); },
+       [](Recipe& r, std::string_view v) { r.serving.groups = parse_groups(v); }},
+      {"write-back",
+       "steps that each member of a group makes, at what its leader has, before that one pushes; "
+       "1: "
+       "all are in step",
+       {},
+       [](const Recipe& r) { return fmt::format("{}", r.serving.write_back); },
+       [](Recipe& r, std::string_view v) { r.serving.write_back = count("--write-back", v); }},
       {"warm-start",
        "updates at the beginning that one worker makes alone",
        {},

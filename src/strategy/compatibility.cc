@@ -32,8 +32,9 @@ std::uint64_t servers_of(const Recipe& r, std::uint64_t workers) {
 // Later rows may assume that earlier ones hold. No mending breaks a row above but those that the
 // next round mends towards fewer choices, so that rounds come to an end (the test tries them all).
 constexpr Exclusion kExclusions[] = {
-    {"`--consistency`, `--servers`, `--copies`, `--push`, `--push-every`, `--fetch`, "
-     "`--warm-start`, `--compensate`, `--lower-momentum`, `--weigh`, `--filter`, `--compress` or "
+    {"`--consistency`, `--servers`, `--copies`, `--push`, `--push-every`, `--fetch`, `--groups`, "
+     "`--write-back`, `--warm-start`, `--compensate`, `--lower-momentum`, `--weigh`, `--filter`, "
+     "`--compress` or "
      "`--barrier` without `--update servers`",
      "nobody else holds the parameters for others, and is late or early",
      "`--update servers`; without them with `--update each`",
@@ -146,6 +147,34 @@ constexpr Exclusion kExclusions[] = {
                c.kind == Consistency::Kind::Reject);
      },
      [](Recipe& r, std::uint64_t) { r.serving.consistency = {Consistency::Kind::Async}; }},
+    {"`--groups` of more workers than there are", "no group would be complete",
+     "as many as there are workers",
+     [](const Recipe& r, std::uint64_t workers) {
+       return r.serving.groups.by == Groups::By::Size && r.serving.groups.size > workers;
+     },
+     [](Recipe& r, std::uint64_t workers) {
+       r.serving.groups.size = static_cast<std::uint32_t>(workers);
+     }},
+    {"`--push factors` with `--groups`", "the members' factors do not add up", "`--groups off`",
+     [](const Recipe& r, std::uint64_t) {
+       return r.serving.factors && r.serving.groups.by != Groups::By::Nobody;
+     },
+     [](Recipe& r, std::uint64_t) { r.serving.groups = Groups{}; }},
+    {"`--write-back 0`", "a group would never push", "`--write-back 1`",
+     [](const Recipe& r, std::uint64_t) { return r.serving.write_back == 0; },
+     [](Recipe& r, std::uint64_t) { r.serving.write_back = 1; }},
+    {"`--write-back` above 1 without `--groups`", "nobody is between a worker and the servers",
+     "`--write-back 1`",
+     [](const Recipe& r, std::uint64_t) {
+       return r.serving.write_back > 1 && r.serving.groups.by == Groups::By::Nobody;
+     },
+     [](Recipe& r, std::uint64_t) { r.serving.write_back = 1; }},
+    {"`--write-back` above 1 with `--push-every` or `--fetch` other than 1",
+     "a group pushes and reads when it writes back", "`--write-back 1`",
+     [](const Recipe& r, std::uint64_t) {
+       return r.serving.write_back > 1 && (r.serving.push_every != 1 || r.serving.fetch != Fetch());
+     },
+     [](Recipe& r, std::uint64_t) { r.serving.write_back = 1; }},
     {"`--fetch stale` or `eager` without `--consistency bounded:S`, S above 0",
      "the bound says what is too old", "`--consistency bounded:3`",
      [](const Recipe& r, std::uint64_t) {

@@ -108,7 +108,9 @@ std::vector<System> make_systems() {
            "2014",
        .sentence =
            "ranges are pushed and pulled under a bounded delay; every range is on two servers "
-           "of a chain; `--filter` and `--compress` are its filters",
+           "of a chain; `--filter` and `--compress` are its filters, and with `--groups` one "
+           "worker "
+           "of a group speaks for it",
        .recipe = served({.consistency = {Kind::Bounded, 4}, .servers = 2, .copies = 2}),
        .optimizer = "sgd"},
       {.name = "project-adam",
@@ -157,6 +159,14 @@ std::vector<System> make_systems() {
        .sentence = "as easgd, with Nesterov's momentum at each worker",
        .recipe = each_its_own({.meet = Encounter::Elastic, .in_step = false}),
        .optimizer = "nesterov"},
+      {.name = "mxnet",
+       .year = 2015,
+       .citation = "Chen et al., MXNet: A Flexible and Efficient Machine Learning Library for "
+                   "Heterogeneous Distributed Systems, LearningSys at NIPS 2015",
+       .reference = "arXiv:1512.01274",
+       .sentence = "the workers of a host add up their gradients, and push and read as one; this "
+                   "is its dist_sync, `--consistency async` its dist_async",
+       .recipe = served({.servers = 1, .groups = {Groups::By::Host}})},
       {.name = "petuum",
        .aliases = {"essp"},
        .year = 2015,
@@ -228,6 +238,20 @@ std::vector<System> make_systems() {
                                .topology = {Topology::Kind::Complete},
                                .gossip = 0.25}),
        .workers_min = 2},
+      {.name = "hierarchical",
+       .year = 2016,
+       .citation =
+           "leaf servers: Gupta, Zhang, Wang, ICDM 2016 (Rudra); proxies as write-back "
+           "caches: Li et al., OSDI 2014, Chen et al. 2015; surveyed by Ben-Nun, Hoefler, "
+           "Demystifying Parallel and Distributed Deep Learning, ACM Computing Surveys 2019",
+       .reference = "arXiv:1802.09941",
+       .sentence = "one worker of each host serves the others, who do not wait for each other; it "
+                   "writes back to the servers under a bounded delay",
+       .recipe = served({.consistency = {Kind::Bounded, 1},
+                         .servers = 1,
+                         .groups = {Groups::By::Host},
+                         .write_back = 4}),
+       .optimizer = "sgd"},
       {.name = "reject-stale",
        .year = 2016,
        .citation = "the simplest answer to late gradients; compared with others in Chen et al., "
@@ -243,7 +267,7 @@ std::vector<System> make_systems() {
        .reference = "arXiv:1509.04210",
        .sentence =
            "the server updates after P/n gradients of any workers, with a step n times smaller; "
-           "`--consistency synchronous` is its hardsync",
+           "`--consistency synchronous` is its hardsync, `--groups` its tree of servers",
        .recipe = served({.consistency = {Kind::Softsync, 2}, .servers = 1}),
        .optimizer = "sgd"},
       {.name = "sparknet",
@@ -371,6 +395,16 @@ std::vector<System> make_systems() {
        .sentence = "ring all-reduce of fused tensors, 64 MiB at a time",
        .recipe = {.exchange = Exchange::Ring},
        .bucket_bytes = Bytes(64 << 20)},
+      {.name = "mxnet-mpi",
+       .year = 2018,
+       .citation = "Mamidala, Kollias, Ward, Artico, MXNET-MPI: Embedding MPI Parallelism in "
+                   "Parameter Server Task Model for Scaling Deep Learning, 2018",
+       .reference = "arXiv:1801.03855",
+       .sentence = "groups of workers: in step inside, asynchronous between them",
+       .recipe =
+           served({.consistency = {Kind::Async}, .servers = 1, .groups = {Groups::By::Size, 2}}),
+       .optimizer = "sgd",
+       .workers_min = 2},
       {.name = "bigdl",
        .aliases = {"caffeonspark"},
        .year = 2019,

@@ -87,7 +87,8 @@ Task<void> work_then_end(Node& node, ServedWorker* worker, TaskGroup& tasks, boo
 
 Eta eta_of(const ServedOptions& options, std::uint64_t samples) {
   const Consistency& c = options.serving.consistency;
-  const std::uint64_t each = samples_per_update(options.serving, options.batch, options.workers);
+  const std::uint64_t each =
+      samples_per_update(options.serving, options.batch, options.workers, options.hosts);
   // Gupta et al. 2016: a gradient is n updates late, and counts as much less.
   const double height = c.kind == Consistency::Kind::Softsync
                             ? options.eta / static_cast<double>(c.bound)
@@ -130,7 +131,8 @@ Task<void> served_node(Node& node, Learner& learner, Keeper& keeper, Replica& re
   const std::vector<Segment> segments = segments_of(learner.layout());
   const Eta eta_at = eta_of(options, replica.ledger.samples_per_epoch());
   UpdatePlan plan;
-  plan.rule = rule_at_servers(options.rule, options.serving, options.workers);
+  const std::uint64_t groups = count_groups(options.serving.groups, options.workers, options.hosts);
+  plan.rule = rule_at_servers(options.rule, options.serving, groups);
   plan.mean = options.mean;
   plan.segments = segments;
   plan.eta = eta_at;
@@ -153,6 +155,8 @@ Task<void> served_node(Node& node, Learner& learner, Keeper& keeper, Replica& re
     co_await with_group([&](TaskGroup& tasks) -> Task<> {
       tasks.spawn(directories.follow());
       tasks.spawn(server.run());
+      if (works != nullptr && options.serving.groups.by != Groups::By::Nobody)
+        tasks.spawn(works->serve_group());
       if (journal != nullptr) tasks.spawn(tell_views(node, *journal, ended));
       tasks.spawn(work_then_end(node, works, tasks, ended));
       co_return;

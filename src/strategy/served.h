@@ -9,6 +9,7 @@
 //   server, of S that hold a part of w each (ps/server.h):
 //     G <- its weight times G, corrected for its delay where that is asked for
 //     w <- update(w, G / samples, eta), when and of which pushes: ps/consistency.h
+//   a group of workers may be one to the servers: served_group.h
 //   at an epoch's end: each worker evaluates w on a part of what was held out; one saves it
 //
 // Symbols: P workers, S servers, R copies of each shard, N parameters, B samples a step, t clock.
@@ -44,6 +45,7 @@ struct ServedOptions {
   std::uint64_t last_epoch = 0;  // samples of the last one; 0: all
   std::uint64_t batch = 32;      // B, of a worker
   std::uint64_t workers = 1;     // that are expected
+  std::uint64_t hosts = 1;       // that they are on
   std::uint64_t shards = 1;      // S, when none is missing
   Serving serving{};             // R, and how
   bool mean = true;              // of the samples of an update; false: their gradients add up

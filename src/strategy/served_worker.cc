@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "optim/update.h"
-#include "ps/epoch_news.h"
 #include "runtime/slices.h"
 
 namespace shoal {
@@ -26,6 +25,10 @@ ServedWorker::ServedWorker(Node& node, Learner& learner, Keeper& keeper, Replica
       replica_(replica),
       options_(options),
       client_(node, directories, Role::Worker),
+      group_(node, replica, options,
+             [this](ServedGroup::Pass pass, Range into, Score& score) {
+               return compute_pass(pass, into, score);
+             }),
       cuts_(cuts),
       eta_(eta),
       journal_(journal),
@@ -39,21 +42,37 @@ ServedWorker::ServedWorker(Node& node, Learner& learner, Keeper& keeper, Replica
 
 Task<void> ServedWorker::run() {
   while (!end_) {
-    co_await train();
-    if (over_) co_await end_epoch();
+    if (group_.leads()) {
+      co_await train();
+    } else {
+      co_await help();
+    }
+    if (!over_) continue;
+    group_.epoch_over(epoch_);
+    co_await end_epoch();
   }
 }
 
 // ---- In an epoch
 
-// From when there are samples for it to when there are none.
+// Until its group's leader says that the epoch is over, or it leads itself.
+Task<void> ServedWorker::help() {
+  const std::uint64_t epoch = epoch_ == kNew ? 0 : epoch_;
+  const std::optional<std::uint64_t> over = co_await group_.help(epoch, journal_);
+  if (!over) co_return;
+  over_ = true;
+  epoch_ = *over;
+}
+
+// From when there are samples for it to when there are none, or another one leads its group.
 Task<void> ServedWorker::train() {
   co_await come_in();
   if (over_) co_return;
+  group_.open();
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
     const bool eager = options_.serving.fetch.kind == Fetch::Kind::Eager;
     for (std::uint32_t k = 0; eager && k < cuts_.size(); ++k) tasks.spawn(follow(k));
-    while (share_.n > 0) {
+    while (share_.n > 0 && group_.leads()) {
       co_await compute();
       co_await advance();
     }
@@ -65,6 +84,7 @@ Task<void> ServedWorker::train() {
     for (Sent& sent : sent_) sent.there = false;
     heard_.notify_all();
   });
+  group_.close();
 }
 
 // With the clock that the first shard gives as soon as there are samples it comes in at the others;
@@ -106,7 +126,7 @@ Task<void> ServedWorker::leave(std::uint32_t shard) { co_await client_.leave(sha
 Ask ServedWorker::ask_for_share() const {
   Ask ask;
   ask.clock = clock_;
-  ask.wants_share = options_.batch;
+  ask.wants_share = options_.batch * options_.serving.write_back;
   ask.share = clock_ + held_;
   ask.settled = settled_;
   ask.stops = stops_ ? 1 : 0;
@@ -135,21 +155,25 @@ Task<void> ServedWorker::compute() {
   report_.step = Step(had_[0].version);
   report_.epoch = share_.epoch;
   report_.eta = eta_(had_[0].version);
-  const Time begin = node_.env.now();
-  Channel<Ready> ready;
-  Portion portion{share_.epoch, Step(clock_ + held_), node_.id.value(),
-                  replica_.ledger.samples(share_)};
   // A step that is added to those before lies beside them at first.
   last_ = held_ == 0 ? replica_.g().all() : replica_.scratch().all();
-  const GradientTarget target{last_};
-  co_await learner_.gradient(node_.env, replica_.w(), target, std::move(portion), ready,
-                             report_.own);
-  if (options_.serving.factors) co_await take_layers(ready);
-  report_.compute = node_.env.now() - begin;
+  const std::uint64_t least = std::ranges::min(had_, {}, &Had::least).least;
+  const ServedGroup::Pass pass{share_, Step(clock_ + held_)};
+  const ServedGroup::Round round{pass, had_[0].version, least, report_.eta, ended_};
+  co_await group_.gradient(round, last_, report_);
   if (held_ > 0) co_await add_up();
   ++held_;
   ++steps_;
   samples_ += share_.n;
+}
+
+Task<void> ServedWorker::compute_pass(ServedGroup::Pass pass, Range into, Score& score) {
+  Channel<Ready> ready;
+  Portion portion{pass.share.epoch, pass.step, node_.id.value(),
+                  replica_.ledger.samples(pass.share)};
+  const GradientTarget target{into};
+  co_await learner_.gradient(node_.env, replica_.w(), target, std::move(portion), ready, score);
+  if (options_.serving.factors) co_await take_layers(ready);
 }
 
 Task<void> ServedWorker::add_up() {
@@ -170,11 +194,11 @@ Task<void> ServedWorker::advance() {
   const bool pushes = reads || held_ >= options_.serving.push_every;
   stops_ = leaves();
   if (!pushes) co_await next_share();
-  if (pushes || next_.share.n == 0) co_await push_all(pushes, reads);
+  if (pushes || next_.share.n == 0 || !group_.leads()) co_await push_all(pushes, reads);
   take(next_);
   const Visit moves = [&](std::uint32_t k) { return move_alone(k, samples); };
   if (share_.n > 0) co_await at_all_shards(moves);
-  report_.wait = node_.env.now() - begin;
+  report_.wait += node_.env.now() - begin;
   report_.read = Step(had_[0].version);
   if (journal_ != nullptr) co_await journal_->step_done(report_);
 }
@@ -319,83 +343,6 @@ Task<void> ServedWorker::adopt_what_came() {
     sent_[k].there = false;
   }
   heard_.notify_all();
-}
-
-// ---- At an epoch's end: the parameters stand still
-
-Task<void> ServedWorker::end_epoch() {
-  const Time begin = node_.env.now();
-  const Visit reads = [this](std::uint32_t k) { return snapshot(k); };
-  co_await at_all_shards(reads);
-  Ask ask;
-  ask.epoch = epoch_;
-  Client::Room here;
-  here.rest = replica_.rest();
-  std::vector<std::uint64_t> words;
-  here.news = &words;
-  while (true) {
-    const Answer answer = co_await client_.errand(ask, replica_.rest(), here);
-    const auto errand = static_cast<Dealer::Errand>(answer.errand);
-    ask.done = answer.errand;
-    ask.block = answer.block;
-    ask.brings_rest = errand == Dealer::Errand::Rest ? 1 : 0;
-    if (errand == Dealer::Errand::Rest) continue;
-    if (errand == Dealer::Errand::Evaluate) {
-      ask.score = co_await evaluate(answer.block);
-      continue;
-    }
-    const EpochNews news = news_from(words);
-    replica_.restore({Step(answer.version), replica_.lineage, news.place});
-    if (errand == Dealer::Errand::Save) {
-      co_await save();
-      continue;
-    }
-    end_ = errand == Dealer::Errand::End;
-    over_ = false;
-    share_ = Share();
-    // Of an epoch that others have ended without this worker only the last one's score is known.
-    const bool known = answer.epoch == epoch_ + 1;
-    EvaluationReport report{Step(answer.version), epoch_ + 1, answer.score, {}};
-    report.took = node_.env.now() - begin;
-    epoch_ = answer.epoch;
-    if (journal_ == nullptr) co_return;
-    journal_->measured(news.staleness);
-    if (options_.evaluate && known && report.total.samples > 0)
-      co_await journal_->evaluated(report);
-    co_return;
-  }
-}
-
-Task<void> ServedWorker::snapshot(std::uint32_t shard) {
-  const Answer answer = co_await client_.snapshot(shard, room(shard));
-  had_[shard].version = answer.version;
-}
-
-Task<Score> ServedWorker::evaluate(std::uint32_t block) {
-  const std::uint64_t n = learner_.held_out();
-  const std::uint64_t from = n * block / kBlocks;
-  const std::uint64_t to = n * (block + 1) / kBlocks;
-  if (from == to) co_return Score();
-  co_return co_await learner_.evaluate(node_.env, replica_.w(), from, to);
-}
-
-Task<void> ServedWorker::save() {
-  const unsigned each = slots(options_.rule);
-  Arena part(node_.endpoint, cuts_[0].n * each, learner_.substance());
-  for (std::uint32_t k = 0; k < cuts_.size() && each > 0; ++k) {
-    const ShardCut& cut = cuts_[k];
-    Client::Room here = room(k);
-    here.slots = part.range(Elements(0), cut.n * each);
-    co_await client_.snapshot(k, here);
-    co_await node_.env.work(Work::Copy, here.slots.n, [&] {
-      for (unsigned s = 0; s < each && !here.slots.data().empty(); ++s)
-        std::ranges::copy(here.slots.slice(cut.n * s, cut.n).data(),
-                          replica_.slots().slice(replica_.N * s + cut.at, cut.n).data().begin());
-    });
-  }
-  learner_.pause();
-  co_await keeper_.save(replica_);
-  if (journal_ != nullptr) journal_->saved(replica_.step);
 }
 
 }  // namespace shoal

@@ -19,6 +19,7 @@
 #include "strategy/journal.h"
 #include "strategy/replica.h"
 #include "strategy/served.h"
+#include "strategy/served_group.h"
 
 namespace shoal {
 
@@ -35,15 +36,19 @@ class ServedWorker {
 
   // To the end of all epochs.
   Task<void> run();
+  // What the others of its group ask it for, until it is cancelled.
+  Task<void> serve_group() { return group_.serve(); }
 
  private:
   using Visit = std::function<Task<void>(std::uint32_t shard)>;
 
   // ---- In an epoch
   Task<void> train();
+  Task<void> help();
   Task<void> come_in();
   Task<void> next_share();
   Task<void> compute();
+  Task<void> compute_pass(ServedGroup::Pass pass, Range into, Score& score);
   Task<void> add_up();
   Task<void> advance();
   Task<void> push_all(bool asks, bool reads);
@@ -78,7 +83,7 @@ class ServedWorker {
   Task<void> save();
   Task<Score> evaluate(std::uint32_t block);
 
-  bool leaves() { return journal_ != nullptr && journal_->leave(); }
+  bool leaves() { return (journal_ != nullptr && journal_->leave()) || group_.stops(); }
   Range of(const Range& all, std::uint32_t shard) const {
     return all.slice(cuts_[shard].at, cuts_[shard].n);
   }
@@ -90,6 +95,7 @@ class ServedWorker {
   Replica& replica_;
   const ServedOptions& options_;
   Client client_;
+  ServedGroup group_;
   const std::vector<ShardCut>& cuts_;
   const Eta& eta_;
   Journal* journal_;

@@ -190,6 +190,15 @@ void draw_parts(Random& random, Serving& serving) {
   serving.filter.burst = 64 + 1000 * random.uniform();
 }
 
+void draw_groups(Random& random, Serving& serving, std::size_t nodes) {
+  if (random.chance(0.5)) return;
+  serving.groups.by = random.chance(0.5) ? Groups::By::Host : Groups::By::Size;
+  if (serving.groups.by == Groups::By::Size)
+    serving.groups.size = static_cast<std::uint32_t>(random.between(1, nodes));
+  if (serving.push_every == 1 && serving.fetch == Fetch() && random.chance(0.4))
+    serving.write_back = static_cast<std::uint32_t>(random.between(2, 4));
+}
+
 }  // namespace
 
 Scenario served_scenario(Seed seed) {
@@ -221,15 +230,16 @@ Scenario served_scenario(Seed seed) {
   for (std::size_t i = 0; i < apart; ++i) scenario.cluster.nodes[i].role = Role::Server;
   scenario.faults = draw_faults(random, P + apart, random.duration(200ms, 6s));
   scenario.liveness = 300s;
+  draw_groups(random, job->served.serving, P + apart);
   const Serving& serving = job->served.serving;
   scenario.recipe = fmt::format(
-      "served P={} S={} {} shards={} copies={} {} push={} fetch={} warm={} filter={}{}{} epochs={} "
-      "batch={} samples={} N={}/{}",
+      "served P={} S={} {} shards={} copies={} {} push={} fetch={} groups={}/{} warm={} "
+      "filter={}{}{} epochs={} batch={} samples={} N={}/{}",
       P, S, apart > 0 ? "apart" : "inside", job->served.shards, serving.copies,
       to_string(serving.consistency), serving.push_every, to_string(serving.fetch),
-      serving.warm_start, to_string(serving.filter), serving.compress ? " compressed" : "",
-      serving.barrier ? " barrier" : "", job->served.epochs, job->served.batch, job->samples,
-      job->N, job->part);
+      to_string(serving.groups), serving.write_back, serving.warm_start, to_string(serving.filter),
+      serving.compress ? " compressed" : "", serving.barrier ? " barrier" : "", job->served.epochs,
+      job->served.batch, job->samples, job->N, job->part);
   scenario.program = [job](Node& node) { return node_program(node, job); };
   scenario.judge = [job] { return judge(*job); };
   return scenario;

@@ -75,10 +75,11 @@ std::pair<std::uint64_t, std::uint64_t> epochs_of(const TrainPlan& plan, std::ui
 ServedOptions served_options(const TrainPlan& plan) {
   const Serving& serving = plan.recipe.serving;
   ServedOptions o;
-  const std::uint64_t each = samples_per_update(serving, plan.batch, plan.workers);
+  const std::uint64_t each = samples_per_update(serving, plan.batch, plan.workers, plan.hosts);
   std::tie(o.epochs, o.last_epoch) = epochs_of(plan, each);
   o.batch = plan.batch;
   o.workers = plan.workers;
+  o.hosts = plan.hosts;
   o.shards = serving.servers > 0 ? serving.servers : plan.workers;
   o.serving = serving;
   o.rule = plan.rule;

@@ -30,6 +30,7 @@ struct TrainPlan {
   std::string system = "shoal";  // whose recipe it was, before any axis was changed
   Recipe recipe;
   std::uint64_t workers = 1;       // when none is missing; servers are the nodes after them
+  std::uint64_t hosts = 1;         // that the workers are on
   std::uint64_t batch = 64;        // per worker, then
   std::uint64_t global_batch = 0;  // of all; 0: as many as these make
   Step steps;                      // in all

@@ -80,5 +80,40 @@ TEST(ServedInproc, AServerIsKilledAndTheNextHolderServes) {
     EXPECT_EQ(job.results[NodeId(worker)], job.results[NodeId(3)]) << "node " << worker;
 }
 
+TEST(ServedInproc, GroupsOfWorkersEndWithTheSameParametersEverywhere) {
+  for (const char* const groups : {"host", "2"})
+    for (const std::uint32_t write_back : {1U, 3U}) {
+      ServedJob job;
+      job.options.serving.groups = parse_groups(groups);
+      job.options.serving.write_back = write_back;
+      job.options.epochs = 2;
+      auto ends = run(job, nodes(job, 2, 4, 3));
+      EXPECT_EQ(ends[NodeEnd::How::Returned], 6) << groups;
+      for (std::uint32_t worker = 3; worker < 6; ++worker)
+        EXPECT_EQ(job.results[NodeId(worker)], job.results[NodeId(2)]) << groups << " " << worker;
+    }
+}
+
+TEST(ServedInproc, ALeaderIsKilledAndItsGroupGoesOn) {
+  ServedJob job;
+  job.options.serving.groups = parse_groups("host");
+  job.samples = 4800;
+  const InprocOptions options = nodes(job, 1, 4, 3);
+  SimDisk disk(kServedSeed);
+  InprocWorld world(
+      options, [&](Env& env, NodeId node) { return std::make_unique<SimFiles>(disk, env, node); });
+  std::atomic<bool> struck = false;
+  job.after_step = [&](NodeId worker, std::size_t step) {
+    if (worker == NodeId(2) && step == 20 && !struck.exchange(true)) world.restart(NodeId(1));
+  };
+  std::map<NodeEnd::How, int> ends;
+  for (const NodeEnd& end : world.run(job.program())) ++ends[end.how];
+  EXPECT_TRUE(struck);
+  EXPECT_EQ(ends[NodeEnd::How::Killed], 1);
+  EXPECT_EQ(ends[NodeEnd::How::Returned], 5);
+  for (std::uint32_t worker = 2; worker < 5; ++worker)
+    EXPECT_EQ(job.results[NodeId(worker)], job.results[NodeId(1)]) << "node " << worker;
+}
+
 }  // namespace
 }  // namespace shoal

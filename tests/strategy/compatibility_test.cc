@@ -33,6 +33,8 @@ void each_of_servers(Recipe r, std::uint64_t workers, const Visit& visit) {
               r.serving.copies = copies;
               r.serving.push_every = push_every;
               r.serving.factors = copies == 1 && servers == 6;
+              r.serving.groups = parse_groups(copies == 1 ? "4" : servers == 0 ? "host" : "off");
+              r.serving.write_back = copies == 7 ? 3 : push_every;
               r.serving.fetch = parse_fetch(fetch);
               r.serving.filter = parse_filter(filter);
               visit(r, workers);

@@ -150,6 +150,34 @@ class Parts(ServersTest):
         self.assertGreater(s["test_accuracy"], 0.9)
 
 
+class Grouped(ServersTest):
+    def test_one_group_gives_the_bits_that_synchronous_training_does(self):
+        shared = [*TINY[:8], "--epochs", "2", "--workers", "2", "--optimizer", "sgd"]
+        ways = {"owners": ["--update", "owners"],
+                "group": ["--update", "servers", "--servers", "1", "--groups", "2", "--consistency", "async"],
+                "mxnet": ["--like", "mxnet"]}
+        results = {way: self.train(self.scratch / way, *shared, *flags) for way, flags in ways.items()}
+        self.assertEqual(len({s["params_sha256"] for s in results.values()}), 1, results)
+        for way, s in results.items():
+            self.assert_ledger(s, 2 * 2000)
+            self.assertEqual((s["staleness_max"], s["lost_nodes"]), (0, 0), way)
+
+    def test_a_leader_and_then_a_member_are_killed_and_every_sample_counts_once(self):
+        for way, flags in {"merged": [], "proxied": ["--write-back", "3"]}.items():
+            folder = self.scratch / way
+            training = self.start(folder, *TINY, "--epochs", "20", "--workers", "4", "--servers", "1", "--groups", "2",
+                                  "--consistency", "async", *flags)
+            for rank in (0, 3):
+                self.begun(training, 5)
+                self.strike(training, rank, 5)
+            finished = training.finish()
+            self.assertEqual(finished.code, 0, finished)
+            s = summary(folder)
+            self.assert_ledger(s, 20 * 2000)
+            self.assertEqual(s["lost_nodes"], 2)
+            self.assertGreater(s["test_accuracy"], 0.9)
+
+
 class Stopped(ServersTest):
     def test_it_saves_and_goes_on_from_there_with_any_number_of_workers(self):
         folder = self.scratch / "stopped"
@@ -196,6 +224,11 @@ class Refused(ServersTest):
             r"--push factors with --filter or --compress.*take --push gradients":
                 [*TINY, "--push", "factors", "--compress"],
             r"--filter, .* without --update servers": [*alone, "--filter", "significant:0.1"],
+            r"--groups, .* without --update servers.*take --update servers": [*alone, "--groups", "host"],
+            r"--groups of more workers than there are.*take as many": [*TINY, "--groups", "3"],
+            r"--groups 0: needed is host, a number": [*TINY, "--groups", "0"],
+            r"--write-back above 1 without --groups": [*TINY, "--write-back", "2"],
+            r"--write-back 0.*take --write-back 1": [*TINY, "--write-back", "0"],
         }
         self.assert_refused(cases)
 
