@@ -161,6 +161,8 @@ Task<void> ServedGroup::answer(NodeId from, Help help) {
   const Holder member{from, help.life};
   if (help.stops != 0) stops_ = true;
   try {
+    // It may know of a view that has not come here yet.
+    while (node_.membership.now().generation < help.view) co_await changed_.wait();
     if (help.brings != 0) co_await take_gradient(member, help);
     std::optional<Order> order = order_for(member, help);
     while (!order) {
@@ -203,11 +205,14 @@ Task<void> ServedGroup::take_gradient(Holder member, Help help) {
 std::optional<ServedGroup::Order> ServedGroup::order_for(Holder member, const Help& help) {
   require_present(node_, member);
   const View& view = node_.membership.now();
-  // It may know of a view that has not come here yet.
-  if (view.generation < help.view) return {};
   Order order;
   order.ended = round_.ended;
-  if (Piece* const piece = find(Piece::State::Free)) {
+  // Where its gradient of this round is still read it has no place for another.
+  const bool done = !writes_back() && std::ranges::any_of(pieces_, [&](const Piece& p) {
+    return p.state == Piece::State::There && p.member == member;
+  });
+  Piece* const piece = find(Piece::State::Free);
+  if (piece != nullptr && !done) {
     piece->state = Piece::State::Out;
     piece->member = member;
     order.kind = Order::Kind::Compute;
