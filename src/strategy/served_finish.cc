@@ -39,6 +39,8 @@ Task<void> ServedWorker::end_epoch() {
     share_ = Share();
     // Of an epoch that others have ended without this worker only the last one's score is known.
     const bool known = answer.epoch == epoch_ + 1;
+    // What was read at its beginning may be of the epochs before.
+    if (end_ && !known) co_await at_all_shards(reads);
     EvaluationReport report{Step(answer.version), epoch_ + 1, answer.score, {}};
     report.took = node_.env.now() - begin;
     epoch_ = answer.epoch;

@@ -51,6 +51,7 @@ Task<void> ServedWorker::run() {
     group_.epoch_over(epoch_);
     co_await end_epoch();
   }
+  group_.epoch_over(epoch_);  // Others may have ended the last ones without it.
 }
 
 // ---- In an epoch
