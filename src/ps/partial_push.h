@@ -13,9 +13,11 @@
 // Deviations: clocks advance with every push, whatever is in it, so that a bound of consistency.h
 //   is one on pushes and not on what waits. Bosen sends whenever the network is idle; here a push
 //   takes what the budget has come to since the last one. The budget is that of pushes: reads are
-//   whole, and what is sent again after the loss of a server is not counted. Gaia's sites are
-//   single workers here: its mirror clock is `bounded:s`, and its selective barrier lets a read
-//   wait for the pushes that were announced before it (Serving::barrier), as a read is of all keys.
+//   whole, and what is sent again after the loss of a server is not counted. A site of
+//   Gaia is a group here (Serving::groups), whose leader has this, and servers are between the
+//   sites in place of a copy of the model in each. Its mirror clock is `bounded:s`; its selective
+//   barrier lets a read wait for the pushes that were announced before it (Serving::barrier), as a
+//   read is of all keys.
 // Failure: what waits is lost with its worker. The shares that it was of were not settled, and
 //   count as partial then.
 #pragma once

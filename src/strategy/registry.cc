@@ -297,11 +297,12 @@ std::vector<System> make_systems() {
        .year = 2017,
        .citation = "Hsieh et al., Gaia: Geo-Distributed Machine Learning Approaching LAN Speeds, "
                    "NSDI 2017 (approximate synchronous parallel)",
-       .sentence = "updates add up at a worker until they change their parameter by a part of it "
-                   "that shrinks with time; no clock is far ahead, and a read waits for what was "
-                   "announced",
+       .sentence = "the workers of a host are a site; between sites go updates that have come to "
+                   "change their parameter by a part of it that shrinks with time; no clock is far "
+                   "ahead, and a read waits for what was announced",
        .recipe = served({.consistency = {Kind::Bounded, 3},
                          .servers = 1,
+                         .groups = {Groups::By::Host},
                          .filter = {Filter::Kind::Significant, 0.01},
                          .barrier = true}),
        .optimizer = "sgd"},

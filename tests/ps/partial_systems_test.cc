@@ -87,6 +87,13 @@ class PartialSystems : public testing::Test {
       ++seen;
     };
     Cluster cluster = served_cluster(job, servers, workers);
+    for (std::size_t i = 0; i < workers; ++i)
+      cluster.nodes[servers + i].host = HostId(static_cast<std::uint32_t>(servers + i / on_host));
+    for (HostModel& host : cluster.hosts) {
+      host.cores = static_cast<unsigned>(on_host);
+      host.memory = {.latency = 1us, .bytes_per_s = 1e10};
+    }
+    job.options.hosts = (workers + on_host - 1) / on_host;
     Recorder recorder;
     recorder.observe(run->pushes);
     World world(cluster, {.seed = kServedSeed, .recorder = &recorder});
@@ -99,6 +106,7 @@ class PartialSystems : public testing::Test {
   }
   double loss(const Run& run) const { return QuadraticLearner(problem).loss(run.w); }
 
+  std::size_t on_host = 1;  // workers
   std::uint64_t samples = 480;
   QuadraticOptions problem{.seed = kServedSeed, .dimensions = Elements(100)};
   Learner* other = nullptr;  // in place of the quadratic
@@ -183,6 +191,19 @@ TEST_F(PartialSystems, GaiaSendsLessAndComesAsFar) {
   const auto some = run(gaia, 4), plain = run(all, 4);
   EXPECT_LT(some->pushes.bytes() * 2, plain->pushes.bytes());
   EXPECT_LT(loss(*some), 1.2 * loss(*plain));
+}
+
+TEST_F(PartialSystems, BetweenSitesOfGaiaGoesOnlyWhatIsSignificantOfTheirSum) {
+  samples = 1920;
+  problem.noise = 0.3;
+  ServedOptions gaia = like("gaia"), all = like("gaia");
+  gaia.serving.filter.threshold = 0.3;
+  all.serving.filter = Filter();
+  on_host = 3;
+  const auto sites = run(gaia, 6), whole = run(all, 6);
+  EXPECT_EQ(sites->pushes.by.size(), 2U) << "one worker speaks for each site";
+  EXPECT_LT(sites->pushes.bytes() * 2, whole->pushes.bytes());
+  EXPECT_LT(loss(*sites), 1.2 * loss(*whole));
 }
 
 TEST_F(PartialSystems, AReadWaitsForWhatWasAnnounced) {

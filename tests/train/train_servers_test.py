@@ -127,13 +127,15 @@ class Parts(ServersTest):
     def test_every_system_that_pushes_in_parts_learns_and_every_sample_counts(self):
         learns = ["--epochs", "3", "--workers", "2"]
         ways = {"bosen": ["--like", "bosen", "--filter", "magnitude:100000"],
-                "gaia": ["--like", "gaia", "--filter", "significant:0.3"],
+                "gaia": ["--like", "gaia", "--groups", "off", "--filter", "significant:0.3"],
+                "site": ["--like", "gaia"],
                 "filters": ["--like", "parameter-server", "--filter", "significant:0.05", "--compress"]}
         results = {way: self.train(self.scratch / way, *TINY[:8], *learns, *flags) for way, flags in ways.items()}
         for way, s in results.items():
             self.assert_ledger(s, 3 * 2000)
             self.assertGreater(s["test_accuracy"], 0.9, way)
-        plain = self.train(self.scratch / "plain", *TINY[:8], *learns, "--like", "gaia", "--filter", "none")
+        plain = self.train(self.scratch / "plain", *TINY[:8], *learns, "--like", "gaia", "--groups", "off",
+                           "--filter", "none")
         self.assertLess(results["gaia"]["bytes_sent_per_worker"], plain["bytes_sent_per_worker"])
 
     def test_what_waits_is_lost_with_its_worker_and_counted(self):
