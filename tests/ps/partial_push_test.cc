@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint64_t kN = 200;
+constexpr std::uint64_t kParameters = 200;
 constexpr double kEta = 0.5;
 
 // A worker alone, which pushes to three shards; what it pushes is formed as servers do.
@@ -26,8 +26,8 @@ class PartialPushTest : public testing::Test {
 
   Serving serving;
   bool mean = false;
-  const std::vector<ShardCut> cuts = cut_shards(Elements(kN), 3);
-  Vector w = Vector(kN, 1.0F);
+  const std::vector<ShardCut> cuts = cut_shards(Elements(kParameters), 3);
+  Vector w = Vector(kParameters, 1.0F);
 
   void run(std::function<Task<void>(Node&, PartialPush&)> story) {
     Cluster cluster = Cluster::uniform(1, {.latency = 1us, .bytes_per_s = 1e9});
@@ -39,14 +39,14 @@ class PartialPushTest : public testing::Test {
 
   // Pushes g, and gives what arrives.
   Task<Vector> push(PartialPush& parts, Vector g, std::uint64_t samples, std::uint64_t t) {
-    Arena there(Elements(kN), Substance::Real);
+    Arena there(Elements(kParameters), Substance::Real);
     std::ranges::copy(g, there.all().data().begin());
     co_await parts.add(there.all(), samples);
     Vector arrived = co_await push_rest(parts, t, false);
     co_return arrived;
   }
   Task<Vector> push_rest(PartialPush& parts, std::uint64_t t, bool last) {
-    Arena there(Elements(kN), Substance::Real);
+    Arena there(Elements(kParameters), Substance::Real);
     std::ranges::copy(w, there.all().data().begin());
     PartialPush::Now now;
     now.w = there.all();
@@ -54,7 +54,7 @@ class PartialPushTest : public testing::Test {
     now.t = t;
     now.last = last;
     co_await parts.choose(now);
-    Vector arrived(kN, 0.0F);
+    Vector arrived(kParameters, 0.0F);
     bytes = 0;
     for (std::uint32_t k = 0; k < cuts.size(); ++k) {
       const Range packed = parts.packed(k);
@@ -79,7 +79,7 @@ class PartialPushTest : public testing::Test {
   }
   // Numbers of few bits: their sums are exact.
   Vector draw() {
-    Vector g(kN);
+    Vector g(kParameters);
     for (float& x : g) {
       const auto bits = static_cast<std::int64_t>(random.below(2001)) - 1000;
       x = random.chance(0.2) ? 0.0F : static_cast<float>(bits) / 1024;
@@ -108,12 +108,12 @@ TEST_F(PartialPushTest, WhatWasSentAndWhatWaitsAreAllOfItBitForBit) {
       serving.filter = parse_filter(text);
       serving.compress = compress;
       run([&](Node& node, PartialPush& parts) -> Task<void> {
-        Vector all(kN, 0.0F), sent(kN, 0.0F);
+        Vector all(kParameters, 0.0F), sent(kParameters, 0.0F);
         for (std::uint64_t t = 1; t <= 40; ++t) {
           const Vector g = draw();
           const Vector arrived = co_await push(parts, g, 4, t);
           const Vector left = waiting(parts);
-          for (std::size_t i = 0; i < kN; ++i) {
+          for (std::size_t i = 0; i < kParameters; ++i) {
             all[i] += g[i];
             sent[i] += arrived[i];
             EXPECT_EQ(sent[i] + left[i], all[i]) << text << ", push " << t << ", element " << i;
@@ -126,7 +126,7 @@ TEST_F(PartialPushTest, WhatWasSentAndWhatWaitsAreAllOfItBitForBit) {
         for (; parts.holds_back() && t < 200; ++t) {
           const Vector arrived = co_await push_rest(parts, t, true);
           EXPECT_GT(count(arrived), 0U) << text;
-          for (std::size_t i = 0; i < kN; ++i) sent[i] += arrived[i];
+          for (std::size_t i = 0; i < kParameters; ++i) sent[i] += arrived[i];
         }
         EXPECT_EQ(sent, all) << text << ": at the end nothing waits";
       });
@@ -138,12 +138,12 @@ TEST_F(PartialPushTest, WhatIsSignificantEqualsAnOraclesReplay) {
   serving.filter = parse_filter("significant:0.4");
   mean = true;
   run([&](Node&, PartialPush& parts) -> Task<void> {
-    Vector pending(kN, 0.0F);
+    Vector pending(kParameters, 0.0F);
     std::size_t sent = 0;
     for (std::uint64_t t = 1; t <= 60; ++t) {
       const Vector g = draw();
-      Vector expected(kN, 0.0F);
-      for (std::size_t i = 0; i < kN; ++i) {
+      Vector expected(kParameters, 0.0F);
+      for (std::size_t i = 0; i < kParameters; ++i) {
         pending[i] += g[i];
         const double change = kEta * static_cast<double>(pending[i]) / 4;
         if (!(std::abs(change / static_cast<double>(w[i])) > v / std::sqrt(t))) continue;
@@ -152,25 +152,26 @@ TEST_F(PartialPushTest, WhatIsSignificantEqualsAnOraclesReplay) {
       }
       const Vector arrived = co_await push(parts, g, 4, t);
       EXPECT_EQ(arrived, expected) << "push " << t;
-      for (std::size_t i = 0; i < kN; ++i) w[i] -= static_cast<float>(kEta) * arrived[i] / 4;
+      for (std::size_t i = 0; i < kParameters; ++i)
+        w[i] -= static_cast<float>(kEta) * arrived[i] / 4;
     }
     EXPECT_GT(sent, 100U);
-    EXPECT_LT(sent, 0.9 * 60 * kN) << "most of it waited for a while";
+    EXPECT_LT(sent, 0.9 * 60 * kParameters) << "most of it waited for a while";
   });
 }
 
 TEST_F(PartialPushTest, OfABudgetTheLargestRelativeChangesGoFirst) {
   serving.filter = parse_filter("magnitude:1:288");  // three heads and 30 numbers
-  for (std::size_t i = 0; i < kN; ++i) w[i] = static_cast<float>(1 + i % 7);
+  for (std::size_t i = 0; i < kParameters; ++i) w[i] = static_cast<float>(1 + i % 7);
   run([&](Node&, PartialPush& parts) -> Task<void> {
-    Vector g(kN);
-    for (std::size_t i = 0; i < kN; ++i) g[i] = static_cast<float>((i * 37) % 101) - 50;
+    Vector g(kParameters);
+    for (std::size_t i = 0; i < kParameters; ++i) g[i] = static_cast<float>((i * 37) % 101) - 50;
     const Vector arrived = co_await push(parts, g, 1, 1);
     EXPECT_EQ(count(arrived), 30U);
     EXPECT_LE(bytes, 288U);
     const Vector left = waiting(parts);
     float least = 1e9F, most = 0;
-    for (std::size_t i = 0; i < kN; ++i) {
+    for (std::size_t i = 0; i < kParameters; ++i) {
       if (arrived[i] != 0) least = std::min(least, std::abs(arrived[i]) / w[i]);
       most = std::max(most, std::abs(left[i]) / w[i]);
     }
@@ -181,22 +182,22 @@ TEST_F(PartialPushTest, OfABudgetTheLargestRelativeChangesGoFirst) {
 TEST_F(PartialPushTest, InTurnEverythingGoesAfterAWhile) {
   serving.filter = parse_filter("fifo:1e6:288");
   run([&](Node& node, PartialPush& parts) -> Task<void> {
-    std::vector<int> gone(kN, 0);
+    std::vector<int> gone(kParameters, 0);
     for (std::uint64_t t = 1; t <= 14; ++t) {
-      const Vector arrived = co_await push(parts, Vector(kN, 1.0F), 1, t);
-      for (std::size_t i = 0; i < kN; ++i) gone[i] += arrived[i] != 0 ? 1 : 0;
+      const Vector arrived = co_await push(parts, Vector(kParameters, 1.0F), 1, t);
+      for (std::size_t i = 0; i < kParameters; ++i) gone[i] += arrived[i] != 0 ? 1 : 0;
       co_await node.env.sleep(1ms);
     }
     EXPECT_EQ(std::accumulate(gone.begin(), gone.end(), 0), 14 * 30);
-    for (std::size_t i = 0; i < kN; ++i) EXPECT_NEAR(gone[i], 2, 1) << i;
+    for (std::size_t i = 0; i < kParameters; ++i) EXPECT_NEAR(gone[i], 2, 1) << i;
   });
 }
 
 TEST_F(PartialPushTest, KeysThatAreTheSameAsBeforeAreNotSentAgain) {
   serving.filter = parse_filter("significant:0");
   run([&](Node&, PartialPush& parts) -> Task<void> {
-    Vector sparse(kN, 0.0F);
-    for (std::size_t i = 0; i < kN; i += 10) sparse[i] = 1;
+    Vector sparse(kParameters, 0.0F);
+    for (std::size_t i = 0; i < kParameters; i += 10) sparse[i] = 1;
     co_await push(parts, sparse, 1, 1);
     EXPECT_EQ(bytes, 3 * 16 + 20 * 8U);
     const Vector again = co_await push(parts, sparse, 1, 2);
@@ -220,10 +221,10 @@ TEST_F(PartialPushTest, WhatWaitsCountsAsMuchInAPushOfFewerSamples) {
   serving.filter = parse_filter("significant:100");
   mean = true;
   run([&](Node&, PartialPush& parts) -> Task<void> {
-    co_await push(parts, Vector(kN, 8.0F), 8, 1);  // 1 a sample
+    co_await push(parts, Vector(kParameters, 8.0F), 8, 1);  // 1 a sample
     EXPECT_TRUE(parts.holds_back());
-    co_await push(parts, Vector(kN, 2.0F), 2, 2);  // 1 a sample
-    EXPECT_EQ(waiting(parts), Vector(kN, 4.0F)) << "of 2 samples";
+    co_await push(parts, Vector(kParameters, 2.0F), 2, 2);  // 1 a sample
+    EXPECT_EQ(waiting(parts), Vector(kParameters, 4.0F)) << "of 2 samples";
     EXPECT_EQ(parts.samples(), 2U);
   });
 }
