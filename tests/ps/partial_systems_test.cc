@@ -194,7 +194,7 @@ TEST_F(PartialSystems, GaiaSendsLessAndComesAsFar) {
 }
 
 TEST_F(PartialSystems, BetweenSitesOfGaiaGoesOnlyWhatIsSignificantOfTheirSum) {
-  samples = 1920;
+  samples = 5760;
   problem.noise = 0.3;
   ServedOptions gaia = like("gaia"), all = like("gaia");
   gaia.serving.filter.threshold = 0.3;
