@@ -20,25 +20,35 @@ bool passes(const Recipe& recipe, std::uint64_t workers) {
 
 using Visit = std::function<void(const Recipe&, std::uint64_t workers)>;
 
+// What workers push, and who does.
+void each_of_pushes(Recipe r, std::uint64_t workers, const Visit& visit) {
+  for (const bool factors : {false, true})
+    for (const char* const filter : {"none", "significant:0.1"})
+      for (const char* const groups : {"off", "4"})
+        for (const std::uint32_t write_back : {0U, 1U, 3U}) {
+          r.serving.factors = factors;
+          r.serving.filter = parse_filter(filter);
+          r.serving.groups = parse_groups(groups);
+          r.serving.write_back = write_back;
+          visit(r, workers);
+        }
+}
+
 // What only servers have, with what nobody else has; and with what they do not go with.
 void each_of_servers(Recipe r, std::uint64_t workers, const Visit& visit) {
   for (const char* const consistency : {"synchronous", "bounded:3", "value:0.5", "async"})
     for (const std::uint32_t servers : {0U, 6U})
       for (const std::uint32_t copies : {0U, 1U, 7U})
         for (const std::uint32_t push_every : {0U, 1U, 2U})
-          for (const char* const fetch : {"1", "3", "eager"})
-            for (const char* const filter : {"none", "significant:0.1"}) {
-              r.serving.consistency = parse_consistency(consistency);
-              r.serving.servers = servers;
-              r.serving.copies = copies;
-              r.serving.push_every = push_every;
-              r.serving.factors = copies == 1 && servers == 6;
-              r.serving.groups = parse_groups(copies == 1 ? "4" : servers == 0 ? "host" : "off");
-              r.serving.write_back = copies == 7 ? 3 : push_every;
-              r.serving.fetch = parse_fetch(fetch);
-              r.serving.filter = parse_filter(filter);
-              visit(r, workers);
-            }
+          for (const char* const fetch : {"1", "3", "eager"}) {
+            r.serving.consistency = parse_consistency(consistency);
+            r.serving.servers = servers;
+            r.serving.copies = copies;
+            r.serving.push_every = push_every;
+            r.serving.fetch = parse_fetch(fetch);
+            visit(r, workers);
+            if (servers == 6 && copies == 1) each_of_pushes(r, workers, visit);
+          }
 }
 
 // What only models have that meet.
