@@ -68,6 +68,7 @@ struct ServedJob {
   std::uint64_t samples = 0;
   std::vector<float> result;
   std::size_t results = 0;
+  bool differ = false;  // the results of two workers
   std::map<std::uint64_t, std::uint64_t> evaluated;  // by epoch: how many samples
   bool reloaded = false;                             // a shard was lost with all that had it
   std::size_t begun = 0;                             // shards, at first
@@ -93,6 +94,7 @@ class Watch final : public Journal {
 std::string judge(const ServedJob& job) {
   if (job.results == 0) return "no worker has a result";
   if (job.reloaded) return {};
+  if (job.differ) return "two workers have different results";
   const std::vector<ShardCut> cuts = cut_shards(job.N, job.served.shards);
   for (std::size_t k = 0; k < cuts.size(); ++k) {
     const std::uint64_t n = used(cuts[k], job.part);
@@ -147,6 +149,7 @@ Task<void> node_program(Node& node, std::shared_ptr<ServedJob> job) {
   co_await served_node(node, learner, keeper, replica, job->served, &watch);
   if (node.membership.now().find(node.id)->role != Role::Worker) co_return;
   const std::span<float> w = replica.parameters().data();
+  job->differ = job->differ || (job->results > 0 && !std::ranges::equal(job->result, w));
   job->result.assign(w.begin(), w.end());
   ++job->results;
 }
