@@ -1,5 +1,6 @@
 // Elastic averaging. Zhang, Choromanska, LeCun 2015 (EASGD), arXiv:1412.6651. With Nesterov
-// momentum at the workers it is the same paper's EAMSGD.
+// momentum at the workers it is the same paper's EAMSGD; with a rate that follows convergence it is
+// Kim, Park, Jang, Yoon 2016 (DeepSpark), arXiv:1602.08191.
 //
 //   every tau steps of worker i, g being the gradient at w_i before the move:
 //     d <- w_i - c
@@ -9,12 +10,18 @@
 // In step all do so at once: c <- c + beta (sum of all d), which everyone can compute who has the
 // mean of all models. At their own pace they ask the member that has c, one after the other.
 //
+// Rates that follow convergence (the survey says that DeepSpark's do, and not how): each worker has
+// an alpha of its own. At a meeting it is divided by 1.1 where the mean loss of the worker's latest
+// steps is lower than it was at the meeting before, so that a model explores while that pays, and
+// multiplied by 1.1 where not; it stays between half of alpha and twice.
+//
 // Symbols: P workers, c center, alpha and beta elastic rates; 0.9 / P where nothing else is asked.
 // Cost a step and worker: in step as averaging; else 2 N / tau values, and P times that at the
 //   member with the center.
 // The result is the center.
 // Failure: in step c is the same on all. Who has missed a meeting, or is new, copies it. At their
 //   own pace it is lost with the member that had it, and is the mean of all models then.
+#include <algorithm>
 #include <deque>
 #include <utility>
 
@@ -61,6 +68,7 @@ class Elastic final : public Rendezvous {
       const bool more = co_await leg.next();
       if (!more) break;
       co_await leg.gradient();
+      note_loss(leg.score());
       if (leg.t().value() % terms_.peering.tau == 0) co_await meet(leg);
       co_await leg.update();
       co_await leg.done();
@@ -78,10 +86,25 @@ class Elastic final : public Rendezvous {
 
  private:
   bool in_step() const { return terms_.peering.in_step; }
-  double alpha() const { return elastic_alpha(terms_.peering, members_); }
+  double alpha() const { return std::min(1.0, pull_ * elastic_alpha(terms_.peering, members_)); }
   double beta() const { return elastic_beta(terms_.peering, members_); }
 
+  void note_loss(const Score& score) {
+    constexpr double kForget = 0.2;
+    if (score.samples == 0) return;
+    const double now = mean_loss(score);
+    loss_ = loss_ == 0 ? now : (1 - kForget) * loss_ + kForget * now;
+  }
+  void adapt() {
+    constexpr double kChange = 1.1;
+    if (!terms_.peering.adapt_alpha) return;
+    if (loss_at_meeting_ > 0)
+      pull_ = std::clamp(loss_ < loss_at_meeting_ ? pull_ / kChange : pull_ * kChange, 0.5, 2.0);
+    loss_at_meeting_ = loss_;
+  }
+
   Task<void> meet(Leg& leg) {
+    adapt();
     if (in_step()) {
       co_await meet_all(leg);
     } else if (leg.company.group.rank == host_) {
@@ -177,6 +200,9 @@ class Elastic final : public Rendezvous {
   std::deque<Arena> answers_;  // by rank, of the member that has the center
   Rank host_;                  // who has it, at their own pace
   bool busy_ = false;          // somebody changes it
+  double pull_ = 1;            // of alpha, where it adapts
+  double loss_ = 0;            // mean of the latest steps
+  double loss_at_meeting_ = 0;
   Signal changed_;
   std::uint64_t members_ = 1;
   std::uint64_t meetings_ = 0;

@@ -59,11 +59,16 @@ Task<Received> Company::recv(Match match, MutBuf room) {
   co_return got;
 }
 
-Task<Reading> Company::read(Match match, Bytes size) {
+Task<Reading> Company::read(Match match) {
   std::optional<Reading> got;
   co_await with_others(look(node.endpoint, match, got));
-  require_size(*got, size);
   co_return std::move(*got);
+}
+
+Task<Reading> Company::read(Match match, Bytes size) {
+  Reading got = co_await read(match);
+  require_size(got, size);
+  co_return got;
 }
 
 Task<void> Company::beside(Task<void> task) {
@@ -223,9 +228,13 @@ Task<void> Leg::gradient_at(Range state) {
 
 Task<void> Leg::update() {
   if (own_.empty()) co_return;
+  co_await apply(replica.w(), replica.slots(), static_cast<double>(report_.own.samples));
+}
+
+Task<void> Leg::apply(Range state, Range slots, double over) {
   const Time begin = env().now();
-  const UpdateStep step{report_.eta, t().value() + 1, static_cast<double>(report_.own.samples)};
-  const Shard all{replica.parameters(), replica.g().all(), replica.slots(), Elements(0),
+  const UpdateStep step{terms.eta(t()), t().value() + 1, over};
+  const Shard all{state.slice(Elements(0), replica.N), replica.g().all(), slots, Elements(0),
                   terms.segments};
   co_await shoal::update(env(), terms.rule, step, all);
   report_.update = env().now() - begin;

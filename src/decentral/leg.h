@@ -68,6 +68,7 @@ class Company {
   Task<void> publish(NodeId to, Tag tag, ConstBuf range);
   Task<Received> recv(Match match, MutBuf room);  // of that very size
   Task<Reading> read(Match match, Bytes size);
+  Task<Reading> read(Match match);  // of any size
   // Of a task that nobody waits for: whoever is lost is suspected, and so the view will end.
   Task<void> beside(Task<void> task);
   // Numbers of collective operations, in turn. REQUIRES: all members ask alike, in one order.
@@ -104,6 +105,11 @@ class Leg {
   Task<void> gradient_at(Range state);
   Task<void> update();
   Task<void> done();
+  // What update() does, to any state and slots of such a model: by the sum in the replica's
+  // gradient, over so many.
+  Task<void> apply(Range state, Range slots, double over);
+  // Of the step at hand; over no samples, where the share is empty.
+  const Score& score() const { return report_.own; }
   // All three: a step of plain training.
   Task<void> step();
   // Of the step at hand, over the whole job; after done() of the next one.

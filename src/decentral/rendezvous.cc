@@ -87,15 +87,27 @@ Task<void> mix(Env& env, Range to, double a, std::span<const float> with, double
   co_await in_slices(env, Work::Update, to.n.value(), x.empty(), Order::Forward, 1, work);
 }
 
-Task<void> copy(Env& env, Range to, Range from) {
+Task<void> copy(Env& env, Range to, std::span<const float> from) {
   const std::span<float> x = to.data();
-  const std::span<const float> y = from.data();
   const SliceWork work = [&](std::size_t begin, std::size_t end) {
-    std::copy(y.begin() + static_cast<std::ptrdiff_t>(begin),
-              y.begin() + static_cast<std::ptrdiff_t>(end),
-              x.begin() + static_cast<std::ptrdiff_t>(begin));
+    std::ranges::copy(from.subspan(begin, end - begin), x.subspan(begin).begin());
   };
   co_await in_slices(env, Work::Copy, to.n.value(), x.empty(), Order::Forward, 1, work);
+}
+
+Task<void> clear(Env& env, Range range) {
+  const std::span<float> x = range.data();
+  const SliceWork work = [&](std::size_t begin, std::size_t end) {
+    std::ranges::fill(x.subspan(begin, end - begin), 0.0F);
+  };
+  co_await in_slices(env, Work::Copy, range.n.value(), x.empty(), Order::Forward, 1, work);
+}
+
+Task<void> mean_gradient(Leg& leg) {
+  const Range g = leg.replica.g().all();
+  const std::uint64_t samples = leg.score().samples;
+  return samples == 0 ? clear(leg.env(), g)
+                      : mix(leg.env(), g, 1 / static_cast<double>(samples), g, 0);
 }
 
 std::unique_ptr<Rendezvous> make_rendezvous(Node& node, const Learner& learner,
@@ -108,6 +120,12 @@ std::unique_ptr<Rendezvous> make_rendezvous(Node& node, const Learner& learner,
     case Encounter::Neighbours: return make_neighbours(node, learner, terms);
     case Encounter::Pairs: return make_pairs(node, learner, terms);
     case Encounter::Gossip: return make_gossip(node, learner, terms);
+    case Encounter::Scatter: return make_scatter(node, learner, terms);
+    case Encounter::Tree: return make_tree(node, learner, terms);
+    case Encounter::Learners: return make_learners(node, learner, terms);
+    case Encounter::Master: return make_master(node, learner, terms);
+    case Encounter::Parts: return make_parts(node, learner, terms);
+    case Encounter::Stream: return make_stream(node, learner, terms);
   }
   return make_average(node, learner, terms);
 }

@@ -62,7 +62,8 @@ std::unique_ptr<Rendezvous> make_rendezvous(Node& node, const Learner& learner,
 // One for each file.
 using MakeRendezvous = std::unique_ptr<Rendezvous>(Node& node, const Learner& learner,
                                                    const DecentralTerms& terms);
-MakeRendezvous make_average, make_block, make_elastic, make_neighbours, make_pairs, make_gossip;
+MakeRendezvous make_average, make_block, make_elastic, make_neighbours, make_pairs, make_gossip,
+    make_scatter, make_tree, make_learners, make_master, make_parts, make_stream;
 
 // Who has seen the most meetings, and how many: the first of those.
 std::pair<Rank, std::uint64_t> furthest(const Roll& roll);
@@ -83,6 +84,10 @@ Task<void> mix(Env& env, Range to, double a, std::span<const float> with, double
 inline Task<void> mix(Env& env, Range to, double a, Range with, double b) {
   return mix(env, to, a, with.data(), b);
 }
-Task<void> copy(Env& env, Range to, Range from);
+Task<void> copy(Env& env, Range to, std::span<const float> from);
+inline Task<void> copy(Env& env, Range to, Range from) { return copy(env, to, from.data()); }
+Task<void> clear(Env& env, Range range);
+// The gradient of the step at hand becomes that of a mean sample; zero without samples.
+Task<void> mean_gradient(Leg& leg);
 
 }  // namespace shoal

@@ -279,6 +279,48 @@ std::array<Axis, kAxes> make_axes() {
        [](Recipe& r, std::string_view v) {
          r.peering.gossip = number<double>("--gossip", v, "a number");
        }},
+      {"adapt-alpha", "it grows while a worker's loss does not fall, and shrinks while it does",
+       words(kSwitch),
+       [](const Recipe& r) { return std::string(r.peering.adapt_alpha ? "yes" : "no"); },
+       [](Recipe& r, std::string_view v) {
+         r.peering.adapt_alpha = choice<int>("--adapt-alpha", kSwitch, v) == 0;
+       }},
+      {"tau-down",
+       "steps between two models that go down a tree; 0: as --tau, which is for the way up",
+       {},
+       [](const Recipe& r) { return fmt::format("{}", r.peering.tau_down); },
+       [](Recipe& r, std::string_view v) { r.peering.tau_down = count("--tau-down", v); }},
+      {"learners",
+       "models that a worker trains around its center; 0: as many as its throughput asks for",
+       {},
+       [](const Recipe& r) { return fmt::format("{}", r.peering.learners); },
+       [](Recipe& r, std::string_view v) { r.peering.learners = count("--learners", v); }},
+      {"penalty",
+       "of the distance to the last known mean of all models, in the cost",
+       {},
+       [](const Recipe& r) { return fmt::format("{}", r.peering.penalty); },
+       [](Recipe& r, std::string_view v) {
+         r.peering.penalty = number<double>("--penalty", v, "a number");
+       }},
+      {"extrapolate",
+       "by how much of its last way the mean of all models is thought to have gone on",
+       {},
+       [](const Recipe& r) { return fmt::format("{}", r.peering.extrapolate); },
+       [](Recipe& r, std::string_view v) {
+         r.peering.extrapolate = number<double>("--extrapolate", v, "a number");
+       }},
+      {"partitions",
+       "of a gradient, of which each other worker gets one a step; 0: one for each of them",
+       {},
+       [](const Recipe& r) { return fmt::format("{}", r.peering.partitions); },
+       [](Recipe& r, std::string_view v) { r.peering.partitions = count("--partitions", v); }},
+      {"loss",
+       "chance that a gradient is lost on its way to another worker",
+       {},
+       [](const Recipe& r) { return fmt::format("{}", r.peering.loss); },
+       [](Recipe& r, std::string_view v) {
+         r.peering.loss = number<double>("--loss", v, "a number");
+       }},
   }};
 }
 

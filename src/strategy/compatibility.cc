@@ -47,7 +47,9 @@ constexpr Exclusion kExclusions[] = {
        }
      }},
     {"`--meet`, `--tau`, `--late`, `--pace`, `--topology`, `--alpha`, `--beta`, "
-     "`--block-momentum`, `--block-rate`, `--block-nesterov` or `--gossip` without `--update each`",
+     "`--block-momentum`, `--block-rate`, `--block-nesterov`, `--gossip`, `--adapt-alpha`, "
+     "`--tau-down`, `--learners`, `--penalty`, `--extrapolate`, `--partitions` or `--loss` without "
+     "`--update each`",
      "there is one model, and nothing for it to meet",
      "`--update each`; without them with `--update servers`",
      [](const Recipe& r, std::uint64_t) { return !each_has_one(r) && r.peering != Peering(); },
@@ -74,12 +76,12 @@ constexpr Exclusion kExclusions[] = {
               r.peering.meet != Encounter::Block;
      },
      [](Recipe& r, std::uint64_t) { r.peering.late = 0; }},
-    {"`--pace own` with `--meet average`, `block` or `neighbours`",
+    {"`--pace own` with `--meet average`, `block`, `neighbours` or `learners`",
      "all meet after the same number of steps", "`--pace step`",
      [](const Recipe& r, std::uint64_t) {
        const Encounter m = r.peering.meet;
-       return !r.peering.in_step &&
-              (m == Encounter::Average || m == Encounter::Block || m == Encounter::Neighbours);
+       return !r.peering.in_step && (m == Encounter::Average || m == Encounter::Block ||
+                                     m == Encounter::Neighbours || m == Encounter::Learners);
      },
      [](Recipe& r, std::uint64_t) { r.peering.in_step = true; }},
     {"`--meet neighbours` with `--topology halton`, `exponential` or `random`",
@@ -91,6 +93,18 @@ constexpr Exclusion kExclusions[] = {
                k == Topology::Kind::Random);
      },
      [](Recipe& r, std::uint64_t) { r.peering.topology = {}; }},
+    {"`--meet parts` or `stream` with `--tau` above 1", "gradients leave after every step",
+     "`--tau 1`",
+     [](const Recipe& r, std::uint64_t) {
+       const Encounter m = r.peering.meet;
+       return (m == Encounter::Parts || m == Encounter::Stream) && r.peering.tau > 1;
+     },
+     [](Recipe& r, std::uint64_t) { r.peering.tau = 1; }},
+    {"`--meet tree` with a `--topology` other than `tree`", "it has a root", "`--topology tree`",
+     [](const Recipe& r, std::uint64_t) {
+       return r.peering.meet == Encounter::Tree && r.peering.topology.kind != Topology::Kind::Tree;
+     },
+     [](Recipe& r, std::uint64_t) { r.peering.topology = {Topology::Kind::Tree}; }},
     {"`--update each` with `--exchange auto`", "its costs are known of gradients alone",
      "`--exchange direct`",
      [](const Recipe& r, std::uint64_t) { return each_has_one(r) && r.exchange == Exchange::Auto; },

@@ -13,7 +13,10 @@ namespace shoal {
 namespace {
 
 constexpr std::array<std::string_view, kEncounters> kMeetNames = {
-    "average", "block", "elastic", "neighbours", "pairs", "gossip", "never"};
+    "average", "block", "elastic",  "neighbours", "pairs", "gossip", "never",
+    "scatter", "tree",  "learners", "master",     "parts", "stream"};
+
+constexpr double kPartitionsMost = 256;  // gradients of as many steps are kept
 
 void require_within(std::string_view flag, double value, double low, double high) {
   if (value >= low && value <= high) return;
@@ -34,7 +37,9 @@ Encounter parse_meet(std::string_view name) {
 }
 
 double elastic_alpha(const Peering& peering, std::uint64_t workers) {
-  return peering.alpha < 0 ? 0.9 / static_cast<double>(workers) : peering.alpha;
+  if (peering.alpha >= 0) return peering.alpha;
+  // In a tree the number of those that a model meets does not grow with the number of all.
+  return 0.9 / (peering.meet == Encounter::Tree ? 3 : static_cast<double>(workers));
 }
 
 double elastic_beta(const Peering& peering, std::uint64_t workers) {
@@ -43,6 +48,11 @@ double elastic_beta(const Peering& peering, std::uint64_t workers) {
 
 double block_momentum(const Peering& peering, std::uint64_t workers) {
   return peering.block_momentum < 0 ? 1 - 1 / static_cast<double>(workers) : peering.block_momentum;
+}
+
+std::uint64_t gradient_parts(const Peering& peering, std::uint64_t workers) {
+  if (peering.partitions > 0) return peering.partitions;
+  return workers > 2 ? workers - 1 : 1;
 }
 
 void require_valid(const Peering& peering, std::uint64_t workers) {
@@ -57,6 +67,11 @@ void require_valid(const Peering& peering, std::uint64_t workers) {
   require_within("block-momentum", block_momentum(peering, workers), 0, 0.999);
   require_within("block-rate", peering.block_rate, 0, 10);
   require_within("gossip", peering.gossip, 0, 1);
+  require_within("learners", peering.learners, 0, kLearnersMost);
+  require_within("penalty", peering.penalty, 0, 10);
+  require_within("extrapolate", peering.extrapolate, 0, 1);
+  require_within("partitions", peering.partitions, 0, kPartitionsMost);
+  require_within("loss", peering.loss, 0, 1);
   require_possible(peering.topology, workers);
 }
 

@@ -132,6 +132,17 @@ std::vector<System> make_systems() {
        .recipe = {.updater = Updater::Owners,
                   .exchange = Exchange::Direct,
                   .epoch_fraction = 0.75}},
+      {.name = "dogwild",
+       .year = 2014,
+       .citation = "Noel, Osindero, Dogwild! - Distributed Hogwild for CPU & GPU, NIPS workshop on "
+                   "Distributed Machine Learning and Matrix Computations 2014",
+       .sentence = "every gradient is sent to all others, who add it to their next update if it "
+                   "comes; nobody waits, and losses are tolerated",
+       .recipe = each_its_own({.meet = Encounter::Stream,
+                               .tau = 1,
+                               .in_step = false,
+                               .topology = {Topology::Kind::Complete}}),
+       .workers_min = 2},
       {.name = "bosen",
        .year = 2015,
        .citation = "Wei et al., Managed Communication and Consistency for Fast Data-Parallel "
@@ -167,6 +178,18 @@ std::vector<System> make_systems() {
        .sentence = "the workers of a host add up their gradients, and push and read as one; this "
                    "is its dist_sync, `--consistency async` its dist_async",
        .recipe = served({.servers = 1, .groups = {Groups::By::Host}})},
+      {.name = "malt",
+       .year = 2015,
+       .citation = "Li, Kadav, Kruus, Ungureanu, MALT: Distributed Data-Parallelism for Existing "
+                   "ML Applications, EuroSys 2015",
+       .reference = "doi:10.1145/2741948.2741965",
+       .sentence = "every few steps a model is sent to a few others, by the Halton sequence, each "
+                   "of whom averages what has come; `--pace step` is its synchronous form",
+       .recipe = each_its_own({.meet = Encounter::Scatter,
+                               .tau = 5,
+                               .in_step = false,
+                               .topology = {Topology::Kind::Halton}}),
+       .workers_min = 2},
       {.name = "petuum",
        .aliases = {"essp"},
        .year = 2015,
@@ -194,6 +217,15 @@ std::vector<System> make_systems() {
        .sentence = "a push waits while what the slowest worker has not seen would reach a bound",
        .recipe = served({.consistency = {Kind::Value, 0, 0.1}, .servers = 1}),
        .optimizer = "sgd"},
+      {.name = "ako",
+       .year = 2016,
+       .citation = "Watcharapichat, Morales, Fernandez, Pietzuch, Ako: Decentralised Deep Learning "
+                   "with Partial Gradient Exchange, SoCC 2016",
+       .reference = "doi:10.1145/2987550.2987586",
+       .sentence = "in each step every other worker gets another part of the gradients, summed "
+                   "since it last got that part",
+       .recipe = each_its_own({.meet = Encounter::Parts, .tau = 1, .in_step = false}),
+       .workers_min = 2},
       {.name = "async-momentum",
        .year = 2016,
        .citation = "Mitliagkas, Zhang, Hadjis, Re, Asynchrony Begets Momentum, with an Application "
@@ -212,6 +244,14 @@ std::vector<System> make_systems() {
        .sentence = "the mean of all models moves the global one with a momentum of 1 - 1/P; "
                    "`--block-nesterov` is its other form",
        .recipe = each_its_own({.meet = Encounter::Block, .block_momentum = kAuto}),
+       .optimizer = "sgd"},
+      {.name = "deepspark",
+       .year = 2016,
+       .citation = "Kim, Park, Jang, Yoon, DeepSpark: Spark-Based Deep Learning Supporting "
+                   "Asynchronous Updates and Caffe Compatibility, 2016",
+       .reference = "arXiv:1602.08191",
+       .sentence = "as easgd; how far a model moves follows how its loss falls",
+       .recipe = each_its_own({.meet = Encounter::Elastic, .in_step = false, .adapt_alpha = true}),
        .optimizer = "sgd"},
       {.name = "dl4j",
        .year = 2016,
@@ -292,6 +332,18 @@ std::vector<System> make_systems() {
                   .turnout = Turnout::First,
                   .backups = 1},
        .workers_min = 2},
+      {.name = "tree-easgd",
+       .year = 2016,
+       .citation = "Zhang, Distributed Stochastic Optimization for Deep Learning, PhD thesis, New "
+                   "York University 2016",
+       .reference = "arXiv:1605.02216",
+       .sentence = "models are sent up and down a tree, and pull at whoever receives them; the "
+                   "root's is the result",
+       .recipe = each_its_own({.meet = Encounter::Tree,
+                               .tau = 4,
+                               .in_step = false,
+                               .topology = {Topology::Kind::Tree}}),
+       .optimizer = "sgd"},
       {.name = "asp",
        .aliases = {"gaia"},
        .year = 2017,
@@ -406,6 +458,15 @@ std::vector<System> make_systems() {
            served({.consistency = {Kind::Async}, .servers = 1, .groups = {Groups::By::Size, 2}}),
        .optimizer = "sgd",
        .workers_min = 2},
+      {.name = "mpca-sgd",
+       .year = 2018,
+       .citation = "Langer, Hall, He, Rahayu, MPCA SGD - A Method for Distributed Training of Deep "
+                   "Learning Models on Spark, IEEE TPDS 29(11), 2018",
+       .reference = "doi:10.1109/TPDS.2018.2833074",
+       .sentence = "models hear of the mean of all one exchange late, while they train, and are "
+                   "drawn to where it is thought to be",
+       .recipe = each_its_own(
+           {.meet = Encounter::Master, .in_step = false, .penalty = 0.01, .extrapolate = 0.2})},
       {.name = "bigdl",
        .aliases = {"caffeonspark"},
        .year = 2019,
@@ -417,6 +478,16 @@ std::vector<System> make_systems() {
            "its part, and all gather the parameters",
        .recipe = {.updater = Updater::Owners, .exchange = Exchange::Direct, .overlap = false},
        .bucket_bytes = kOneBucket},
+      {.name = "crossbow",
+       .aliases = {"sma"},
+       .year = 2019,
+       .citation = "Koliousis, Watcharapichat, Weidlich, Mai, Costa, Pietzuch, Crossbow: Scaling "
+                   "Deep Learning with Small Batch Sizes on Multi-GPU Servers, PVLDB 12(11), 2019",
+       .reference = "arXiv:1901.02244",
+       .sentence = "several learners of a worker and a central model pull at each other; their "
+                   "number is that of the highest throughput",
+       .recipe = each_its_own({.meet = Encounter::Learners, .tau = 1, .block_momentum = 0.9}),
+       .optimizer = "sgd"},
       {.name = "pytorch",
        .year = 2020,
        .citation = "Li et al., PyTorch Distributed: Experiences on Accelerating Data Parallel "

@@ -67,7 +67,8 @@ Peering draw_peering(Random& random, std::size_t P) {
   p.tau = static_cast<std::uint32_t>(random.between(1, 6));
   const bool mean = p.meet == Encounter::Average || p.meet == Encounter::Block;
   if (mean && random.chance(0.4)) p.late = static_cast<std::uint32_t>(random.below(p.tau));
-  p.in_step = mean || p.meet == Encounter::Neighbours || random.chance(0.3);
+  p.in_step = mean || p.meet == Encounter::Neighbours || p.meet == Encounter::Learners ||
+              random.chance(0.3);
   constexpr std::array kSymmetric = {Topology::Kind::Chain,    Topology::Kind::Ring,
                                      Topology::Kind::Torus,    Topology::Kind::Tree,
                                      Topology::Kind::Complete, Topology::Kind::Hypercube};
@@ -77,6 +78,14 @@ Peering draw_peering(Random& random, std::size_t P) {
   p.block_momentum = 0.5 * random.uniform();
   p.block_nesterov = random.chance(0.5);
   p.gossip = random.uniform();
+  if (p.meet == Encounter::Scatter && random.chance(0.6)) p.topology.kind = Topology::Kind::Halton;
+  p.adapt_alpha = random.chance(0.3);
+  p.tau_down = static_cast<std::uint32_t>(random.below(5));
+  p.learners = static_cast<std::uint32_t>(random.below(4));
+  p.penalty = 0.1 * random.uniform();
+  p.extrapolate = 0.3 * random.uniform();
+  p.partitions = static_cast<std::uint32_t>(random.below(6));
+  p.loss = random.chance(0.5) ? 0 : 0.2 * random.uniform();
   return p;
 }
 

@@ -12,6 +12,7 @@
 #include "decentral/worker.h"
 #include "learner/quadratic.h"
 #include "sim/world.h"
+#include "strategy/registry.h"
 #include "train/snapshot_keeper.h"
 
 namespace shoal {
@@ -29,7 +30,14 @@ struct DecentralJob {
   std::map<NodeId, std::uint64_t> steps;
   std::map<NodeId, Duration> waits;
   std::map<NodeId, std::uint64_t> applied;  // samples, by the worker's ledger
+  std::map<NodeId, Bytes> sent;
   Outcome outcome;
+
+  static DecentralJob like(const char* system) {
+    DecentralJob job;
+    job.options.peering = find_system(system).recipe.peering;
+    return job;
+  }
 
   NodeProgram program() {
     return [this](Node& node) { return work(node); };
@@ -107,10 +115,16 @@ struct DecentralJob {
   Models initial(std::size_t workers) const {
     return Models(workers, std::vector<float>(problem.dimensions.value(), 0.0F));
   }
-  void descend(Models& w, const Models& g) const {
+  void descend(Models& w, const Models& g, double part = 1) const {
     for (std::size_t r = 0; r < w.size(); ++r)
       for (std::size_t i = 0; i < w[r].size(); ++i)
-        w[r][i] -= static_cast<float>(options.eta) * g[r][i];
+        w[r][i] -= static_cast<float>(options.eta * part) * g[r][i];
+  }
+  // to += part (of - from)
+  static void move(std::vector<float>& to, double part, const std::vector<float>& of,
+                   const std::vector<float>& from) {
+    for (std::size_t i = 0; i < to.size(); ++i)
+      to[i] += static_cast<float>(part) * (of[i] - from[i]);
   }
   static std::vector<float> mean(const Models& w) {
     std::vector<float> m(w[0].size(), 0.0F);
@@ -154,6 +168,7 @@ struct DecentralJob {
     results[node.id].assign(w.begin(), w.end());
     const std::span<float> own = replica.next_w().slice(Elements(0), replica.N).data();
     models[node.id].assign(own.begin(), own.end());
+    sent[node.id] = node.endpoint.sent();
     applied[node.id] = replica.ledger.tally().ended[static_cast<std::size_t>(SampleEnd::Applied)];
   }
 };

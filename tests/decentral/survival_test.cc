@@ -57,7 +57,9 @@ TEST_P(Survival, OneIsLostAndComesBack) {
 
 INSTANTIATE_TEST_SUITE_P(Systems, Survival,
                          testing::Values("sparknet", "bmuf", "diloco", "easgd", "d-psgd", "ad-psgd",
-                                         "gosgd", "butterfly-sgd", "parallel-sgd"),
+                                         "gosgd", "butterfly-sgd", "parallel-sgd", "malt",
+                                         "tree-easgd", "mpca-sgd", "crossbow", "deepspark", "ako",
+                                         "dogwild"),
                          [](const auto& tested) {
                            std::string name = tested.param;
                            std::erase(name, '-');

@@ -1,0 +1,222 @@
+// Synchronous model averaging (SMA): several learners of a worker and a central model pull at each
+// other. Koliousis, Watcharapichat, Weidlich, Mai, Costa, Pietzuch, "Crossbow: Scaling Deep
+// Learning with Small Batch Sizes on Multi-GPU Servers", PVLDB 12(11), 2019, arXiv:1901.02244.
+//
+//   each worker:  z central model; w_1 .. w_k learners, z at first and whenever the rate drops
+//   in each round:
+//     for each learner j, with a batch of its own:
+//       g <- gradient at w_j;   c_j <- alpha (w_j - z)
+//       w_j <- update(w_j, g) - c_j
+//     z <- z + sum of c_j + mu (z - z of the round before)
+//   every tau rounds:  z <- mean of z over all workers; its last move stays as it is
+//
+// How many learners: rounds are timed. While one learner more gives more samples a second, by a
+// twentieth at least, there is one more; then one less, and that is it until the next view.
+//
+// Symbols: k learners; alpha 1 / k where nothing else is asked; mu: --block-momentum; the rate
+//   drops when it is less than half of what it was.
+// Cost: of a round the gradients of k batches, one after the other, and 2 (P-1)/P N / tau values;
+//   memory for k models and their optimizers.
+// Invariant: without gradients and momentum z and all w_j add up to what they did before.
+// The result is the mean of all z.
+// Deviations: learners of one worker compute in turn, not at once, so that more of them pay where
+//   the end of a round is dear. Workers are to each other what the paper's GPUs are. Statistics
+//   beside the parameters follow z without momentum.
+// Failure: what a lost worker's z had since the last mean is lost. A newcomer's learners begin at
+//   the z that it is given.
+#include <algorithm>
+#include <deque>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "collective/dissemination.h"
+#include "decentral/rendezvous.h"
+#include "runtime/slices.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::uint64_t kTrialRounds = 6;  // for each number of learners; the first is not timed
+constexpr double kGain = 1.05;
+
+class CentralAverage final : public Rendezvous {
+ public:
+  CentralAverage(Node& node, const Learner& learner, const DecentralTerms& terms)
+      : Rendezvous(node, learner, terms),
+        all_(learner.layout().all()),
+        sum_(model_arena()),
+        before_(model_arena()),
+        mean_(model_arena()) {}
+
+  Task<void> begin(Company& company, Range model, const Roll& roll) override {
+    (void)model;
+    if (roll.newcomers[company.group.rank.value()]) begun_ = 0;
+    rounds_ = 0;
+    const std::uint32_t asked = terms_.peering.learners;
+    k_ = asked > 0 ? asked : 1;
+    trial_ = Trial();
+    co_return;
+  }
+
+  Task<void> run(Leg& leg) override {
+    co_await clear(leg.env(), sum_.all());
+    while (true) {
+      co_await begin_round(leg);
+      std::size_t moved = 0;
+      while (moved < k_) {
+        const bool more = co_await leg.next();
+        if (!more) break;
+        co_await learn(leg, learners_[moved++]);
+      }
+      if (moved > 0) co_await move_center(leg);
+      if (moved < k_) break;
+      ++rounds_;
+      if (rounds_ % terms_.peering.tau == 0) co_await meet_others(leg);
+      if (terms_.peering.learners == 0 && !trial_.over) co_await tune(leg);
+    }
+  }
+
+ private:
+  struct Trained {
+    Trained(Endpoint& endpoint, Elements all, Elements each, Substance substance)
+        : state(endpoint, all, substance), slots(endpoint, each, substance) {}
+    Arena state, slots;
+  };
+  // Of a number of learners.
+  struct Trial {
+    bool over = false;
+    std::uint64_t rounds = 0;
+    std::uint64_t samples = 0;
+    Time begin{};
+    double best = 0;  // samples a second, of one learner less
+  };
+
+  // Learners that have not begun, and all when the rate has dropped, begin at z.
+  Task<void> begin_round(Leg& leg) {
+    const double eta = terms_.eta(leg.t());
+    if (begun_ == 0) co_await copy(leg.env(), before_.all(), leg.model());
+    if (eta < eta_ / 2) begun_ = 0;
+    eta_ = begun_ == 0 ? eta : std::max(eta, eta_);
+    begun_ = std::min(begun_, k_);
+    for (; begun_ < k_; ++begun_) {
+      if (begun_ == learners_.size())
+        learners_.emplace_back(node_.endpoint, all_, leg.replica.slots().n, substance_);
+      Trained& one = learners_[begun_];
+      co_await copy(leg.env(), one.state.all(), leg.replica.w());
+      co_await clear(leg.env(), one.slots.all());
+    }
+  }
+
+  Task<void> learn(Leg& leg, Trained& one) {
+    co_await leg.gradient_at(one.state.all());
+    co_await correct(leg, one);
+    const auto samples = static_cast<double>(leg.score().samples);
+    if (samples > 0) co_await leg.apply(one.state.all(), one.slots.all(), samples);
+    trial_.samples += leg.score().samples;
+    co_await leg.done();
+  }
+
+  // w_j <- w_j - c_j;   sum <- sum + c_j
+  Task<void> correct(Leg& leg, Trained& one) {
+    const double asked = terms_.peering.alpha;
+    const auto alpha = static_cast<float>(asked < 0 ? 1 / static_cast<double>(k_) : asked);
+    const std::span<float> w = one.state.range(Elements(0), N_).data();
+    const std::span<const float> z = leg.model().data();
+    const std::span<float> sum = sum_.all().data();
+    const SliceWork work = [&](std::size_t from, std::size_t to) {
+      for (std::size_t i = from; i < to; ++i) {
+        const float c = alpha * (w[i] - z[i]);
+        w[i] -= c;
+        sum[i] += c;
+      }
+    };
+    co_await in_slices(leg.env(), Work::Update, N_.value(), w.empty(), Order::Forward, 2, work);
+  }
+
+  Task<void> move_center(Leg& leg) {
+    const auto mu = static_cast<float>(block_momentum(terms_.peering, leg.company.size()));
+    const std::size_t parameters = leg.replica.N.value();
+    const std::span<float> z = leg.model().data();
+    const std::span<float> before = before_.all().data();
+    const std::span<float> sum = sum_.all().data();
+    const SliceWork work = [&](std::size_t from, std::size_t to) {
+      for (std::size_t i = from; i < to; ++i) {
+        const float momentum = i < parameters ? mu * (z[i] - before[i]) : 0.0F;
+        before[i] = z[i];
+        z[i] += sum[i] + momentum;
+        sum[i] = 0;
+      }
+    };
+    co_await in_slices(leg.env(), Work::Update, N_.value(), z.empty(), Order::Forward, 2, work);
+    // What has no mean is the first learner's.
+    const Elements side = all_ - N_;
+    co_await copy(leg.env(), leg.replica.w().slice(N_, side),
+                  learners_.front().state.range(N_, side));
+  }
+
+  Task<void> meet_others(Leg& leg) {
+    if (leg.company.alone()) co_return;
+    co_await leg.company.with_others(
+        mean_of_all(leg.company, terms_.exchange, leg.model(), mean_.all(), scratch()));
+    const std::span<float> z = leg.model().data();
+    const std::span<float> before = before_.all().data();
+    const std::span<const float> mean = mean_.all().data();
+    const SliceWork work = [&](std::size_t from, std::size_t to) {
+      for (std::size_t i = from; i < to; ++i) {
+        before[i] += mean[i] - z[i];
+        z[i] = mean[i];
+      }
+    };
+    co_await in_slices(leg.env(), Work::Update, N_.value(), z.empty(), Order::Forward, 2, work);
+  }
+
+  // ---- The number of learners, which is the same on all workers
+
+  Task<void> tune(Leg& leg) {
+    if (++trial_.rounds == 1) {
+      trial_.samples = 0;
+      trial_.begin = leg.env().now();
+    }
+    if (trial_.rounds < kTrialRounds) co_return;
+    const std::chrono::duration<double> took = leg.env().now() - trial_.begin;
+    rate_ = static_cast<double>(trial_.samples) / std::max(took.count(), 1e-9);
+    co_await leg.company.with_others(add_rates(leg));
+    const bool better = rate_ > kGain * trial_.best;
+    if (better && k_ < kLearnersMost) {
+      node_.env.probe("decentral: a learner more");
+      ++k_;
+      trial_ = Trial{.best = rate_};
+    } else {
+      if (!better) --k_;
+      trial_.over = true;
+    }
+  }
+  Task<void> add_rates(Leg& leg) {
+    const std::vector<double> all =
+        co_await gathering_.of_all(leg.company.group, rate_, leg.company.operations());
+    rate_ = std::accumulate(all.begin(), all.end(), 0.0);
+  }
+
+  const Elements all_;            // of the state
+  Arena sum_;                     // of the c_j of this round
+  Arena before_;                  // z of the round before
+  Arena mean_;                    // of all z
+  std::deque<Trained> learners_;  // as many as there ever were
+  std::size_t begun_ = 0;         // of these have a model
+  std::size_t k_ = 1;             // take part
+  double eta_ = 0;                // that they began with
+  std::uint64_t rounds_ = 0;      // in this view
+  Trial trial_;
+  double rate_ = 0;
+  Gathering gathering_;
+};
+
+}  // namespace
+
+std::unique_ptr<Rendezvous> make_learners(Node& node, const Learner& learner,
+                                          const DecentralTerms& terms) {
+  return std::make_unique<CentralAverage>(node, learner, terms);
+}
+
+}  // namespace shoal
