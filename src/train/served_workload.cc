@@ -90,30 +90,33 @@ class Watch final : public Journal {
   ServedJob& job_;
 };
 
-// Of all samples in the same class, how many each shard has, against how many there are.
+// Of all samples in the same class, how many each shard has, against how many there are. One that
+// is missing is in one class of the shard, and was dropped or is in a part of the shards.
 std::string judge(const ServedJob& job) {
   if (job.results == 0) return "no worker has a result";
   if (job.reloaded) return {};
   if (job.differ) return "two workers have different results";
+  const auto ended = [&](SampleEnd end) {
+    return static_cast<double>(job.tally.ended[static_cast<std::size_t>(end)]);
+  };
+  const double dropped = ended(SampleEnd::Dropped), partial = ended(SampleEnd::Partial);
   const std::vector<ShardCut> cuts = cut_shards(job.N, job.served.shards);
   for (std::size_t k = 0; k < cuts.size(); ++k) {
     const std::uint64_t n = used(cuts[k], job.part);
+    double missing = 0;
     for (std::uint64_t i = 0; i < n; ++i) {
       const std::uint64_t each = job.samples / n + (i < job.samples % n ? 1 : 0);
-      const auto due = static_cast<float>(each * job.served.epochs);
-      const float is = job.result[cuts[k].at.value() + i];
-      const auto ended = [&](SampleEnd end) {
-        return static_cast<float>(job.tally.ended[static_cast<std::size_t>(end)]);
-      };
-      // Each server rejects for itself; the ledger has what the first one did.
-      const bool rejects =
-          job.served.serving.consistency.kind == Consistency::Kind::Reject && k > 0;
-      const float missing = rejects ? due : ended(SampleEnd::Dropped) + ended(SampleEnd::Partial);
-      if (!(is <= due + 0.01F && is >= due - missing - 0.01F))
-        return fmt::format(
-            "of shard {} parameter {} has {} samples, not {}; {} were dropped, {} in a part", k, i,
-            is, due, ended(SampleEnd::Dropped), ended(SampleEnd::Partial));
+      const auto due = static_cast<double>(each * job.served.epochs);
+      const double is = static_cast<double>(job.result[cuts[k].at.value() + i]);
+      if (!(is <= due + 0.01 && is >= -0.01))
+        return fmt::format("of shard {} parameter {} has {} samples, not {}", k, i, is, due);
+      missing += due - is;
     }
+    // Each server rejects for itself; the ledger has what the first one did.
+    const bool rejects = job.served.serving.consistency.kind == Consistency::Kind::Reject && k > 0;
+    if (!rejects && missing > dropped + partial + 0.01)
+      return fmt::format("in shard {} {} samples are missing; {} were dropped, {} in a part", k,
+                         missing, dropped, partial);
   }
   for (const auto& [epoch, samples] : job.evaluated)
     if (samples != 40) return fmt::format("after epoch {} {} of 40 were evaluated", epoch, samples);
