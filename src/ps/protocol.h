@@ -131,6 +131,7 @@ struct Record {
     Whole,     // everything: parameters, slots, and the rest as words
   };
   std::uint64_t sequence = 0;
+  Incarnation sender;  // its life
   Kind kind = Kind::Enter;
   std::uint32_t complete = 0;  // Push: and those that wait are the next update
   Generation directory;

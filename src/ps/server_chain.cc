@@ -65,6 +65,7 @@ Task<void> Server::make(Held& held, Record record, std::optional<Gradient> gradi
 
 // Whoever is lost is missed when the next directory comes: the one after it gets everything.
 Task<void> Server::forward(Held& held, Holder next, Outgoing& out) {
+  out.record.sender = node_.incarnation;
   try {
     co_await with_group([&](TaskGroup& tasks) -> Task<> {
       Endpoint& endpoint = node_.endpoint;
@@ -116,8 +117,7 @@ Task<void> Server::take_records(Held& held, TaskGroup& tasks) {
     const Received received = co_await node_.endpoint.recv(match, mut_buf(held.incoming));
     require_size(received, Bytes(sizeof held.incoming));
     const Record record = held.incoming;
-    const Member* const member = node_.membership.now().find(received.from);
-    const Holder from{received.from, member == nullptr ? Incarnation() : member->incarnation};
+    const Holder from{received.from, record.sender};
     try {
       co_await follow_record(held, from, record, tasks);
     } catch (const PeerLost& lost) {
@@ -133,6 +133,8 @@ void Server::make_state(Held& held) {
 }
 
 Task<void> Server::follow_record(Held& held, Holder from, Record record, TaskGroup& tasks) {
+  // Who sends it may know of a view that has not come here yet.
+  while (held.directory < record.directory) co_await held.changed.wait();
   // What belongs to it is read in any case: its sender waits for that.
   const bool whole = record.kind == Record::Kind::Whole;
   const std::uint64_t count = whole                               ? kParts + record.samples
@@ -144,7 +146,6 @@ Task<void> Server::follow_record(Held& held, Holder from, Record record, TaskGro
     Gradient one = co_await part(from, number);
     parts.push_back(std::move(one));
   }
-  while (held.directory < record.directory) co_await held.changed.wait();
   {
     const Turn mine = co_await turn(held);
     const Holder* const before = held.chain.before(self());
