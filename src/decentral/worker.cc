@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <exception>
+#include <numeric>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "collective/tree.h"
 #include "decentral/rendezvous.h"
 #include "ps/dealer.h"
+#include "runtime/slices.h"
 #include "runtime/task_group.h"
 #include "strategy/segments.h"
 #include "strategy/shared_evaluation.h"
@@ -59,6 +61,7 @@ class Worker {
   Task<void> end_leg(Company& company);
   Task<void> close_epoch(Company& company);
   Task<void> form_result(Company& company);
+  Task<double> consensus_error(Company& company);
   Task<void> evaluate(Company& company);
   Task<void> save();
 
@@ -341,10 +344,28 @@ Task<void> Worker::form_result(Company& company) {
   formed_ = true;
 }
 
+Task<double> Worker::consensus_error(Company& company) {
+  const std::span<const float> own = replica_.parameters().data();
+  const std::span<const float> result = replica_.next_w().slice(Elements(0), replica_.N).data();
+  double sum = 0;
+  const SliceWork work = [&](std::size_t from, std::size_t to) {
+    for (std::size_t i = from; i < to; ++i) {
+      const double d = static_cast<double>(own[i]) - static_cast<double>(result[i]);
+      sum += d * d;
+    }
+  };
+  co_await in_slices(node_.env, Work::Reduce, replica_.N.value(), own.empty(), Order::Forward, 1,
+                     work);
+  const std::vector<double> all =
+      co_await gathering_.of_all(company.group, sum, company.operations());
+  co_return std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
+}
+
 // The result is the replica's state for as long as it is looked at.
 Task<void> Worker::evaluate(Company& company) {
-  const std::uint64_t operation = company.operations(2);
   if (!options_.evaluate) co_return;
+  const double consensus = co_await consensus_error(company);
+  const std::uint64_t operation = company.operations(2);
   const Time begin = node_.env.now();
   EvaluationReport report;
   report.step = replica_.step;
@@ -359,6 +380,7 @@ Task<void> Worker::evaluate(Company& company) {
   }
   replica_.exchange_copies();
   if (error) std::rethrow_exception(error);
+  report.consensus = consensus;
   report.took = node_.env.now() - begin;
   if (journal_ != nullptr) co_await journal_->evaluated(report);
 }

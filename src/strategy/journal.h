@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,8 @@ struct EvaluationReport {
   std::uint64_t epoch = 0;  // as many are finished
   Score total;
   Duration took{};
+  // Where workers have models of their own: the mean of their squared distances to the result.
+  std::optional<double> consensus{};
 };
 
 // Thread safety: called on the node's thread.

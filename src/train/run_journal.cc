@@ -1,7 +1,6 @@
 #include "train/run_journal.h"
 
 #include <algorithm>
-#include <array>
 #include <tuple>
 
 namespace shoal {
@@ -116,13 +115,17 @@ Task<void> RunJournal::evaluated(EvaluationReport report) {
   row.seconds = took;
   const bool again = !totals_.rows.empty() && totals_.rows.back().epoch == row.epoch;
   if (again) totals_.rows.pop_back();
+  if (again && report.consensus) totals_.consensus.pop_back();
+  if (report.consensus) totals_.consensus.push_back(*report.consensus);
   totals_.rows.push_back(row);
   show(progress_.epoch_end(row, options_.epochs));
-  const std::array<Scalar, 4> scalars{
+  std::vector<Scalar> scalars{
       Scalar{"train/epoch_loss", static_cast<float>(row.train_loss)},
       Scalar{"train/epoch_accuracy", static_cast<float>(row.train_accuracy)},
       Scalar{"test/loss", static_cast<float>(row.test_loss)},
       Scalar{"test/accuracy", static_cast<float>(row.test_accuracy)}};
+  if (report.consensus)
+    scalars.push_back({"test/consensus_error", static_cast<float>(*report.consensus)});
   co_await folder_.add(now, report.step, scalars);
   epoch_score_ = Score();
   epoch_samples_ = 0;

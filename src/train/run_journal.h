@@ -40,8 +40,10 @@ struct RunTotals {
   bool left = false;  // before the last step
   std::uint64_t lost_nodes = 0;
   Staleness staleness;  // of all pushes to servers
-  bool speaks = true;   // for all workers: shows progress and writes what is written once
-  bool late = false;    // only since the last step, so that another may have done so before it left
+  std::vector<double>
+      consensus;       // of the workers' models at the end of each epoch, if they have some
+  bool speaks = true;  // for all workers: shows progress and writes what is written once
+  bool late = false;   // only since the last step, so that another may have done so before it left
 };
 
 // Who speaks for the members of a view: the worker that was lost least often, so that it knows most

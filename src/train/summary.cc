@@ -64,6 +64,7 @@ std::string to_json(const Summary& s) {
   json["staleness_mean"] = s.staleness.mean();
   json["staleness_max"] = s.staleness.most;
   if (s.staleness.pushes > 0) json["staleness_histogram"] = histogram_of(s.staleness);
+  if (!s.consensus.empty()) json["consensus_error"] = s.consensus;
   json["memory_before"] = s.memory_before;
   json["memory_peak"] = s.memory_peak;
   json["lost_nodes"] = s.lost_nodes;

@@ -49,7 +49,8 @@ struct Summary {
   double compute_s = 0;
   double wait_s = 0;
   double bytes_sent_per_worker = 0;
-  Staleness staleness;  // of pushes to servers
+  Staleness staleness;            // of pushes to servers
+  std::vector<double> consensus;  // error of the workers' models, after each epoch
   // Bytes, the most that this process had: before the model was made, and at the end; 0: unknown.
   std::uint64_t memory_before = 0;
   std::uint64_t memory_peak = 0;

@@ -149,6 +149,7 @@ Summary summarize(const TrainPlan& plan, const RunTotals& totals, const Ledger& 
   s.wait_s = seconds(totals.wait);
   s.lost_nodes = totals.lost_nodes;
   s.staleness = totals.staleness;
+  s.consensus = totals.consensus;
   const auto ended = [tally = ledger.tally()](SampleEnd end) {
     return tally.ended[static_cast<std::size_t>(end)];
   };

@@ -20,6 +20,8 @@ class Learn(ServersTest):
                 self.assert_ledger(s, 8 * 2000)
                 self.assertEqual((s["system"], s["lost_nodes"]), (like, 0))
                 self.assertGreater(s["test_accuracy"], 0.85)
+                self.assertEqual(len(s["consensus_error"]), 8)
+                self.assertTrue(all(error >= 0 for error in s["consensus_error"]), s["consensus_error"])
 
     def test_a_model_is_sent_once_in_tau_steps(self):
         sent = {}

@@ -1,0 +1,49 @@
+"""What tools/consistency and tools/decentral share: training in the simulator, and a part of Fashion-MNIST."""
+import gzip
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+SHOAL = ROOT / "build/release/bin/shoal"
+DATA = pathlib.Path("/usr/share/datasets/fashion-mnist")
+# The same virtual time on every machine.
+COSTS = ["--ns-per-sample", "1000000", "--ns-per-element", "reduce=0.5,update=0.7,copy=0.3", "--network", "10gbit:20us"]
+
+
+def require_built():
+    if not SHOAL.exists():
+        sys.exit("build it first: ./shoalw build")
+
+
+def simulate(folder, *flags):
+    """What it printed and its summary."""
+    command = [SHOAL, "simulate", *COSTS, *flags, "--out", folder]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}\n{done.stderr}")
+    return done.stdout, json.loads((folder / "summary.json").read_text())
+
+
+def epoch_ends(printed):
+    """Of each epoch when it ended, evaluations left out, and the test accuracy then."""
+    ends, time_s = [], 0
+    for accuracy, took in re.findall(r"epoch \d+/\d+ done .*test accuracy ([\d.]+) %.* ([\d.]+) s\n", printed):
+        time_s += float(took)
+        ends.append((time_s, float(accuracy) / 100))
+    return ends
+
+
+def thinned(folder, every):
+    """Every so manieth training sample, and all test samples, in the format of `--data idx:`."""
+    for name in ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte",
+                 "t10k-labels-idx1-ubyte"):
+        content = gzip.decompress((DATA / f"{name}.gz").read_bytes())
+        head, size = (16, 28 * 28) if "images" in name else (8, 1)
+        if name.startswith("train"):
+            samples = [content[at:at + size] for at in range(head, len(content), size * every)]
+            content = content[:4] + len(samples).to_bytes(4, "big") + content[8:head] + b"".join(samples)
+        (folder / name).write_bytes(content)
+    return ["--data", f"idx:{folder}"]
