@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 // ---- crossbow
 
-// A worker's models; all rounds of one epoch, which may end within one.
+// A worker's models.
 struct Central {
   std::vector<float> z, before;
   Models w;
@@ -43,7 +43,7 @@ void move_center(Central& worker, const std::vector<float>& sum, float mu) {
   worker.before = before;
 }
 
-// One epoch at a rate; learners begin at z where `anew`.
+// All rounds of an epoch, which may end within one, at a part of the rate.
 void central_epoch(const DecentralJob& job, std::vector<Central>& workers, double part,
                    std::uint64_t steps_of_epoch, DecentralJob::Steps& steps) {
   const std::uint32_t k = job.options.peering.learners;

@@ -9,7 +9,8 @@ from train_support import complete_checkpoint, metrics, summary
 
 TINY = ["--model", "mlp:8-16-3", "--data", "synthetic:blobs,features=8,n=2000,test=64", "--batch", "5",
         "--schedule", "constant"]
-SYSTEMS = ["sparknet", "bmuf", "diloco", "easgd", "d-psgd", "ad-psgd", "gosgd"]
+SYSTEMS = ["sparknet", "bmuf", "diloco", "easgd", "d-psgd", "ad-psgd", "gosgd", "malt", "tree-easgd", "mpca-sgd",
+           "crossbow", "deepspark", "ako", "dogwild"]
 
 
 class Learn(ServersTest):
@@ -37,7 +38,7 @@ class Learn(ServersTest):
 class Killed(ServersTest):
     def test_one_of_three_and_it_comes_back(self):
         draw = random.Random(9)
-        for like in ("sparknet", "easgd", "gosgd"):
+        for like in ("sparknet", "easgd", "gosgd", "mpca-sgd", "crossbow", "ako"):
             with self.subTest(like):
                 folder = self.scratch / like
                 training = self.start(folder, *TINY, "--like", like, "--epochs", "20", "--workers", "3")
@@ -77,6 +78,12 @@ class Refused(ServersTest):
             r"--alpha -1.*at least 0, or auto": [*TINY, "--like", "easgd", "--alpha", "-1"],
             r"--beta 0.5 with 4 workers.*at most 0.25": [*TINY, "--like", "easgd", "--beta", "0.5"],
             r"--gossip 2.*between 0 and 1": [*TINY, "--like", "gosgd", "--gossip", "2"],
+            r"--loss 1.5.*between 0 and 1": [*TINY, "--like", "dogwild", "--loss", "1.5"],
+            r"--learners 40.*between 0 and 16": [*TINY, "--like", "crossbow", "--learners", "40"],
+            r"--pace own with --meet .*take --pace step": [*TINY, "--like", "crossbow", "--pace", "own"],
+            r"--meet parts .* with --tau above 1.*take --tau 1": [*TINY, "--like", "ako", "--tau", "2"],
+            r"--meet tree with a --topology other.*take --topology tree": [*TINY, "--like", "tree-easgd", "--topology",
+                                                                           "ring"],
             r"--block-momentum 1.5.*between 0 and 0.999": [*TINY, "--like", "bmuf", "--block-momentum",
                                                            "1.5"],
             r"--topology regular:5 with 4 workers.*complete": [*TINY, "--like", "d-psgd",
