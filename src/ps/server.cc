@@ -274,6 +274,8 @@ Task<void> Server::answer_errand(NodeId from, Ask ask, std::optional<Gradient> r
 Task<void> Server::answer_inquest(NodeId from, Ask ask) {
   Held& held = held_[ask.shard];
   while (node_.membership.now().has(ask.worker, ask.life)) co_await held.changed.wait();
+  // A push of it may be under way; of those that wait none will be taken any more.
+  const Turn mine = co_await turn(held);
   Answer answer;
   if (!is_head(held)) {
     answer.kind = Answer::Kind::NotHere;

@@ -166,13 +166,15 @@ Task<Admission> Server::admitted(Held& held, const Ask& ask, double change) {
   row()->waits = true;
   held.busy = false;
   held.changed.notify_all();
+  const auto lost = [&] { return !node_.membership.now().has(ask.worker, ask.life); };
   const auto must_wait = [&] {
     if (held.busy) return true;
-    return is_head(held) && row() != nullptr && admission() == Admission::Later;
+    return is_head(held) && row() != nullptr && !lost() && admission() == Admission::Later;
   };
   while (must_wait()) co_await held.changed.wait();
   held.busy = true;
-  if (!is_head(held) || row() == nullptr) co_return Admission::Later;
+  // What a lost worker had in all shards may have been counted already, without this one.
+  if (!is_head(held) || row() == nullptr || lost()) co_return Admission::Later;
   row()->waits = false;
   co_return Admission::Now;
 }

@@ -46,6 +46,12 @@ TEST(Swarm, ThreeHundredSeedsOfJobsWithServersAreFine) {
     EXPECT_TRUE(report.probes.contains(probe)) << probe;
 }
 
+// It waited for its turn, was counted as never there, and was then taken after all.
+TEST(Swarm, APushOfALostWorkerThatWaitedIsNotTakenAfterTheInquest) {
+  const SeedReport r = run_seed_twice(served_scenario, Seed(100341));
+  EXPECT_EQ(r.verdict, Verdict::Fine) << r.problem;
+}
+
 TEST(Swarm, ThreeHundredSeedsOfModelsThatMeetAreFine) {
   const SwarmReport report =
       run_swarm(decentral_scenario, Seed(5000), 300, 1, [](const SeedReport&) {});
