@@ -144,7 +144,10 @@ Task<bool> Server::enter_for_samples(Held& held, const Ask& ask, Answer& answer,
   const auto dealer = [&] { return held.state->dealer(); };
   const auto there_is_something = [&] {
     const Dealer& d = *dealer();
-    const bool others_turn = warming_up(held) && !goes_first(ask.worker);
+    // Whoever is in already goes on: others may wait for it.
+    const ClockRow* const row = held.state->table().find(ask.worker, ask.life);
+    const bool is_in = row != nullptr && !row->away;
+    const bool others_turn = warming_up(held) && !is_in && !goes_first(ask.worker);
     return (d.left() > 0 && !others_turn) || d.over() || d.past() > ask.epoch || ask.stops != 0;
   };
   const auto must_wait = [&] {

@@ -52,6 +52,12 @@ TEST(Swarm, APushOfALostWorkerThatWaitedIsNotTakenAfterTheInquest) {
   EXPECT_EQ(r.verdict, Verdict::Fine) << r.problem;
 }
 
+// It asked again whether it may come in, had to let another begin alone, and that one waited for it.
+TEST(Swarm, AWorkerThatIsInIsNotHeldBackByAWarmStart) {
+  const SeedReport r = run_seed_twice(served_scenario, Seed(117249));
+  EXPECT_EQ(r.verdict, Verdict::Fine) << r.problem;
+}
+
 TEST(Swarm, ThreeHundredSeedsOfModelsThatMeetAreFine) {
   const SwarmReport report =
       run_swarm(decentral_scenario, Seed(5000), 300, 1, [](const SeedReport&) {});
