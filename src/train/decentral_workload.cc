@@ -105,7 +105,9 @@ Scenario decentral_scenario(Seed seed) {
   job->options.workers = P;
   job->options.peering = draw_peering(random, P);
   if (random.chance(0.3)) job->options.rule = default_rule(RuleKind::Momentum);
-  job->options.eta = 0.02 + 0.08 * random.uniform();
+  // Momentum takes ten times as long steps, and a block momentum on top of it longer ones.
+  const double shorter = job->options.rule.kind == RuleKind::Momentum ? 0.1 : 1;
+  job->options.eta = shorter * (0.02 + 0.08 * random.uniform());
   job->options.exchange = static_cast<Exchange>(random.between(1, kExchanges - 1));
   job->options.evaluate = random.chance(0.5);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 namespace shoal {
 
@@ -21,11 +22,12 @@ RunJournal::RunJournal(Node& node, RunFolder& folder, RunJournalOptions options)
 
 void RunJournal::view_begun(const View& view) {
   view_ = view.generation;
-  ending_ = view.ending;
+  const bool ends_now = view.ending && !std::exchange(ending_, view.ending);
   // Lives are counted from 1, so that each tells how many of its node were lost before.
   lost_ = options_.nodes - std::min<std::uint64_t>(options_.nodes, view.size());
   for (const Member& m : view.members) lives_[m.node] = m.incarnation;
   for (const auto& [node, life] : lives_) lost_ += life.value() - 1;
+  if (ends_now) totals_.lost_nodes = lost_;
   const bool speaks = spokesman(view) == node_.id;
   if (totals_.speaks && !speaks) show(progress_.end());
   totals_.late = speaks && (totals_.late || !totals_.speaks);

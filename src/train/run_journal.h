@@ -81,11 +81,11 @@ class RunJournal final : public Journal {
   RunTotals totals_;
   Generation view_;
   std::map<NodeId, Incarnation> lives_;  // of every node, the last that was seen
-  std::uint64_t lost_ =
-      0;                 // nodes, if a step is made in this view: else they may have left in peace
-  bool ending_ = false;  // the view is
-  Score epoch_score_;    // since the last evaluation
-  Time epoch_begin_{};   // when it ended
+  std::uint64_t lost_ = 0;  // nodes, if a step is made in this view, or it is the first that is
+                            // ending: in later ones they may have left in peace
+  bool ending_ = false;     // the view is
+  Score epoch_score_;       // since the last evaluation
+  Time epoch_begin_{};      // when it ended
   std::uint64_t epoch_samples_ = 0;
   bool started_ = false;
 };
