@@ -10,6 +10,9 @@
 //   random one other in each step.
 // Cost a step and worker: N values for each peer; nobody waits. Whoever has not got the last
 //   gradient yet is not sent this one: a slow link costs gradients, not time.
+// Which topologies: gradients move models alike where everyone sends to all, or to anybody. Along
+//   the edges of a fixed sparse graph they would not: 1 + its matrix may have negative eigenvalues,
+//   and the models grow apart along these.
 // The result is the mean of all models.
 // Deviations: gradients are sent whole, by a transport that loses nothing; --loss drops them in its
 //   place, at the sender. They go through the receiver's optimizer with its own next one.

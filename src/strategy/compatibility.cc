@@ -105,6 +105,15 @@ constexpr Exclusion kExclusions[] = {
        return r.peering.meet == Encounter::Tree && r.peering.topology.kind != Topology::Kind::Tree;
      },
      [](Recipe& r, std::uint64_t) { r.peering.topology = {Topology::Kind::Tree}; }},
+    {"`--meet stream` with a `--topology` other than `complete` or `random`",
+     "models that follow the gradients of some others alone drift away from the rest",
+     "`--topology complete`",
+     [](const Recipe& r, std::uint64_t) {
+       const Topology::Kind k = r.peering.topology.kind;
+       return r.peering.meet == Encounter::Stream && k != Topology::Kind::Complete &&
+              k != Topology::Kind::Random;
+     },
+     [](Recipe& r, std::uint64_t) { r.peering.topology = {Topology::Kind::Complete}; }},
     {"`--update each` with `--exchange auto`", "its costs are known of gradients alone",
      "`--exchange direct`",
      [](const Recipe& r, std::uint64_t) { return each_has_one(r) && r.exchange == Exchange::Auto; },

@@ -78,6 +78,8 @@ Peering draw_peering(Random& random, std::size_t P) {
   p.block_momentum = 0.5 * random.uniform();
   p.block_nesterov = random.chance(0.5);
   p.gossip = random.uniform();
+  if (p.meet == Encounter::Stream)
+    p.topology.kind = random.chance(0.5) ? Topology::Kind::Complete : Topology::Kind::Random;
   if (p.meet == Encounter::Scatter && random.chance(0.6)) p.topology.kind = Topology::Kind::Halton;
   p.adapt_alpha = random.chance(0.3);
   p.tau_down = static_cast<std::uint32_t>(random.below(5));
