@@ -52,7 +52,7 @@ TEST(Swarm, APushOfALostWorkerThatWaitedIsNotTakenAfterTheInquest) {
   EXPECT_EQ(r.verdict, Verdict::Fine) << r.problem;
 }
 
-// It asked again whether it may come in, had to let another begin alone, and that one waited for it.
+// It asked again whether it may come in, and had to let another begin alone, which waited for it.
 TEST(Swarm, AWorkerThatIsInIsNotHeldBackByAWarmStart) {
   const SeedReport r = run_seed_twice(served_scenario, Seed(117249));
   EXPECT_EQ(r.verdict, Verdict::Fine) << r.problem;
