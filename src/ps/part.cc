@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <functional>
 
 #include "base/error.h"
@@ -45,10 +44,11 @@ std::vector<std::uint32_t> pack_part(const ShardCut& cut, const Keys& keys,
   const std::span<std::uint32_t> body = std::span(packed).subspan(kPartHeadWords);
   if (kind == kWhole) {
     for (std::size_t i = 0; i < count; ++i)
-      std::memcpy(&body[keys.at[i]], &values[i], sizeof(float));
+      body[keys.at[i]] = std::bit_cast<std::uint32_t>(values[i]);
   } else {
     if (kind == kListed) std::ranges::copy(keys.at, body.begin());
-    std::memcpy(body.data() + (kind == kListed ? count : 0), values.data(), count * sizeof(float));
+    const std::span<std::uint32_t> to = body.last(count);
+    std::ranges::transform(values.first(count), to.begin(), std::bit_cast<std::uint32_t, float>);
   }
   std::uint32_t head[kPartHeadWords] = {kind, static_cast<std::uint32_t>(count), keys.number,
                                         static_cast<std::uint32_t>(body.size_bytes())};
