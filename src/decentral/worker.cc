@@ -51,7 +51,6 @@ class Worker {
   Task<void> run();
 
  private:
-  Task<void> through_views();
   Task<bool> in_view(ViewPtr view);
   Task<bool> to_the_end(Company& company);
   Task<void> level_up(Company& company);
@@ -95,7 +94,8 @@ class Worker {
 Task<void> Worker::run() {
   std::exception_ptr error;
   try {
-    co_await through_views();
+    const InView body = [this](ViewPtr view) { return in_view(std::move(view)); };
+    co_await in_each_view(node_, kDecentral, last_, body);
   } catch (const Cancelled&) {
     throw;
   } catch (...) {
@@ -106,29 +106,9 @@ Task<void> Worker::run() {
   replica_.exchange_copies();
 }
 
-Task<void> Worker::through_views() {
-  while (true) {
-    ViewPtr view = co_await node_.membership.after(last_);
-    last_ = view->generation;
-    co_await node_.endpoint.retire(kDecentral, last_.previous());
-    past_.clear();
-    if (node_.membership.now().generation > last_) continue;
-    replica_.ledger.revoke_all();
-    std::optional<PeerLost> lost;
-    try {
-      const bool done = co_await in_view(view);
-      if (done) co_return;
-    } catch (const PeerLost& error) {
-      lost = error;
-    }
-    if (!lost) continue;
-    node_.env.probe("decentral: a peer was lost inside a view");
-    if (node_.membership.now().generation == last_)
-      node_.membership.suspect(lost->peer(), lost->what());
-  }
-}
-
 Task<bool> Worker::in_view(ViewPtr view) {
+  past_.clear();
+  replica_.ledger.revoke_all();
   const Group group(node_, kDecentral, view);
   if (journal_ != nullptr) journal_->view_begun(*view);
   Company company(node_, group, watch_);

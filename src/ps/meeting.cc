@@ -1,30 +1,25 @@
 #include "ps/meeting.h"
 
-#include <optional>
+#include <utility>
 
-#include "base/error.h"
 #include "runtime/task_group.h"
+#include "runtime/view_watch.h"
 
 namespace shoal {
+namespace {
+
+Task<bool> meet_in(Node& node, GroupId id, ViewPtr view, const Meet& meet) {
+  const Group group(node, id, view);
+  auto first = co_await race(node.membership.after(view->generation), meet(group));
+  co_return first.index() == 1 && std::get<1>(first);
+}
+
+}  // namespace
 
 Task<void> meet_in_views(Node& node, GroupId id, Meet meet) {
   Generation last{};
-  while (true) {
-    ViewPtr view = co_await node.membership.after(last);
-    last = view->generation;
-    co_await node.endpoint.retire(id, last.previous());
-    if (node.membership.now().generation > last) continue;
-    const Group group(node, id, view);
-    std::optional<PeerLost> lost;
-    try {
-      auto first = co_await race(node.membership.after(last), meet(group));
-      if (first.index() == 1 && std::get<1>(first)) co_return;
-    } catch (const PeerLost& error) {
-      lost = error;
-    }
-    if (lost && node.membership.now().generation == last)
-      node.membership.suspect(lost->peer(), lost->what());
-  }
+  const InView body = [&](ViewPtr view) { return meet_in(node, id, std::move(view), meet); };
+  co_await in_each_view(node, id, last, body);
 }
 
 }  // namespace shoal

@@ -1,6 +1,7 @@
 #include "runtime/view_watch.h"
 
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
@@ -60,6 +61,29 @@ Task<bool> ViewWatch::before_next_view(Task<void> exchange) {
   std::erase(waiting_, &group);
   if (error) std::rethrow_exception(error);
   co_return done;
+}
+
+Task<void> in_each_view(Node& node, GroupId group, Generation& last, InView body) {
+  while (true) {
+    ViewPtr view = co_await node.membership.after(last);
+    last = view->generation;
+    // No range may be used again before the network has let go of it. Views may have been skipped:
+    // what others sent here in those must be dropped too, or they would wait for us for ever.
+    co_await node.endpoint.retire(group, last.previous());
+    if (node.membership.now().generation > last) continue;  // It has changed again meanwhile.
+    std::optional<PeerLost> lost;
+    try {
+      const bool done = co_await body(view);
+      if (done) co_return;
+    } catch (const PeerLost& error) {
+      lost = error;
+    }
+    if (!lost) continue;
+    node.env.probe("views: a peer was lost inside one");
+    // In a newer view it may be another life of it, which did nothing.
+    if (node.membership.now().generation == last)
+      node.membership.suspect(lost->peer(), lost->what());
+  }
 }
 
 }  // namespace shoal

@@ -8,9 +8,11 @@
 // exception, for which the step of a small model is too short.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "runtime/membership.h"
+#include "runtime/node.h"
 #include "runtime/task.h"
 #include "runtime/task_group.h"
 
@@ -36,5 +38,13 @@ class ViewWatch {
   bool overtaken_ = false;
   std::vector<TaskGroup*> waiting_;  // until there is a newer view
 };
+
+// What a node does in a view, with its members; true: that was the last one.
+using InView = std::function<Task<bool>(ViewPtr)>;
+
+// In one view after the other, until it is done. Before each the network has let go of the ranges
+// that were used in those before. Whoever is lost in one is suspected. `last` is the view that the
+// node is or was in; all of it is retired but that one.
+Task<void> in_each_view(Node& node, GroupId group, Generation& last, InView body);
 
 }  // namespace shoal

@@ -49,7 +49,6 @@ class Worker {
   Task<void> run();
 
  private:
-  Task<void> through_views();
   // All members of the view take part, from its first exchange to the end. True: the job is done;
   // false: the view changed.
   Task<bool> in_view(ViewPtr view);
@@ -100,7 +99,8 @@ class Worker {
 Task<void> Worker::run() {
   std::exception_ptr error;
   try {
-    co_await through_views();
+    const InView body = [this](ViewPtr view) { return in_view(std::move(view)); };
+    co_await in_each_view(node_, kGroup, last_, body);
   } catch (const Cancelled&) {
     throw;
   } catch (...) {
@@ -112,31 +112,8 @@ Task<void> Worker::run() {
   note(EventKind::WorkerDone, replica_.lineage, replica_.step.value(), hash(), 0);
 }
 
-Task<void> Worker::through_views() {
-  while (true) {
-    ViewPtr view = co_await node_.membership.after(last_);
-    last_ = view->generation;
-    // No range may be used again before the network has let go of it. Views may have been skipped:
-    // what others sent here in those must be dropped too, or they would wait for us for ever.
-    co_await node_.endpoint.retire(kGroup, last_.previous());
-    if (node_.membership.now().generation > last_) continue;  // It has changed again meanwhile.
-    replica_.ledger.revoke_all();
-    std::optional<PeerLost> lost;
-    try {
-      const bool done = co_await in_view(view);
-      if (done) co_return;
-    } catch (const PeerLost& error) {
-      lost = error;
-    }
-    if (!lost) continue;
-    node_.env.probe("sync: a peer was lost inside a view");
-    // In a newer view it may be another life of it, which did nothing.
-    if (node_.membership.now().generation == last_)
-      node_.membership.suspect(lost->peer(), lost->what());
-  }
-}
-
 Task<bool> Worker::in_view(ViewPtr view) {
+  replica_.ledger.revoke_all();
   const Group group(node_, kGroup, view);
   if (journal_ != nullptr) journal_->view_begun(*view);
   const Context context = co_await current();

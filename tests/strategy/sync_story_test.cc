@@ -68,7 +68,7 @@ TEST_F(SyncStory, AWorkerIsKilledAndTheOthersFinish) {
   world.at(Time(100ms), [&] { world.kill(NodeId(2), false); });
   const Outcome o = run(world);
   EXPECT_EQ(job.results.size(), 3U);
-  EXPECT_GE(probes(o, "sync: a peer was lost inside a view"), 1U);
+  EXPECT_GE(probes(o, "views: a peer was lost inside one"), 1U);
   expect_sequential(Seed(4));
 }
 
