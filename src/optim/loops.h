@@ -8,7 +8,7 @@
 #include <span>
 
 #include "optim/rule.h"
-#include "optim/wide.h"
+#include "base/wide.h"
 
 namespace shoal {
 

@@ -1,0 +1,29 @@
+#include "codec/codec.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/check.h"
+
+namespace shoal {
+
+static_assert(std::endian::native == std::endian::little, "encoded numbers are little-endian");
+
+std::size_t Codec::encode_with_rest(const Source& source, std::span<float> rest,
+                                    std::span<std::byte> out, const DrawKey& key) const {
+  SHOAL_CHECK_EQ(rest.size(), source.values.size());
+  const std::size_t size = encode(source, out, key);
+  if (rest.data() != source.values.data()) std::ranges::copy(source.values, rest.begin());
+  decode_add(out.first(size), rest, -1);
+  return size;
+}
+
+void Codec::decode_list(std::span<const std::byte>, std::size_t, SparseList&) const {
+  SHOAL_CHECK(false, "this codec has no lists: ask sparse() first");
+}
+
+void Codec::add_encoded(std::span<std::byte>, std::span<const std::byte>) const {
+  SHOAL_CHECK(false, "what this codec writes cannot be added up: ask summable() first");
+}
+
+}  // namespace shoal

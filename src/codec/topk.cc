@@ -1,0 +1,92 @@
+// topk: the k elements that are largest in magnitude, as they are. Aji & Heafield, "Sparse
+// communication for distributed gradient descent", EMNLP 2017, doi:10.18653/v1/D17-1045; with error
+// feedback: Stich, Cordonnier, Jaggi, "Sparsified SGD with memory", NeurIPS 2018.
+//
+// Written: k, the values, the gaps between their places: 4 bytes and 1 to 2 an element sent. What
+// is sent is exact, so sent and rest together are the values, bit for bit. Of equal magnitudes
+// those that come first are sent; fewer than k where fewer are not zero.
+#include "codec/codecs.h"
+#include "codec/sparse.h"
+
+namespace shoal {
+namespace {
+
+class Topk final : public Codec {
+ public:
+  Topk(double ratio, Width width) : ratio_(ratio), width_(width) {}
+  std::size_t bound(std::size_t n) const override {
+    const std::size_t k = count_of(ratio_, n);
+    return 4 + 4 * k + gaps_bound(k, n);
+  }
+  std::size_t expected(std::size_t n) const override {
+    const auto k = static_cast<double>(count_of(ratio_, n));
+    return 4 + static_cast<std::size_t>(k * (4 + gap_bytes(ratio_, 0)));
+  }
+  bool sparse() const override { return true; }
+
+  std::size_t encode(const Source& source, std::span<std::byte> out,
+                     const DrawKey&) const override {
+    return write(source, choose(source, out), out);
+  }
+
+  std::size_t encode_with_rest(const Source& source, std::span<float> rest,
+                               std::span<std::byte> out, const DrawKey&) const override {
+    SHOAL_CHECK_EQ(rest.size(), source.values.size());
+    const Places at = choose(source, out);
+    const std::size_t size = write(source, at, out);
+    if (rest.data() != source.values.data()) std::ranges::copy(source.values, rest.begin());
+    for (const std::uint32_t place : at) rest[place] = 0;
+    return size;
+  }
+
+  void decode_add(std::span<const std::byte> in, std::span<float> sum, float scale) const override {
+    each(in, sum.size(), [&](std::uint32_t at, float x) { sum[at] += scale * x; });
+  }
+
+  void decode_list(std::span<const std::byte> in, std::size_t n, SparseList& list) const override {
+    list.at.clear();
+    list.value.clear();
+    each(in, n, [&](std::uint32_t at, float x) {
+      list.at.push_back(at);
+      list.value.push_back(x);
+    });
+  }
+
+ private:
+  Places choose(const Source& source, std::span<std::byte> out) const {
+    require_room(*this, source, out);
+    return largest(source.values, count_of(ratio_, source.values.size()), width_);
+  }
+
+  static std::size_t write(const Source& source, const Places& at, std::span<std::byte> out) {
+    Writer to(out);
+    to.put(static_cast<std::uint32_t>(at.size()));
+    for (const std::uint32_t place : at) to.put(source.values[place]);
+    put_gaps(at, to);
+    return to.size();
+  }
+
+  template <class F>
+  static void each(std::span<const std::byte> in, std::size_t n, const F& f) {
+    Reader from(in, "topk");
+    const std::uint32_t k = get_count(from, n, 5);
+    Reader values({from.take(std::size_t{4} * k), std::size_t{4} * k}, "topk");
+    Gaps gaps(from, n);
+    for (std::uint32_t j = 0; j < k; ++j) {
+      const std::uint32_t at = gaps.next();
+      f(at, values.get_finite());
+    }
+    from.end();
+  }
+
+  double ratio_;
+  Width width_;
+};
+
+}  // namespace
+
+std::unique_ptr<Codec> make_topk(double ratio, Width width) {
+  return std::make_unique<Topk>(ratio, width);
+}
+
+}  // namespace shoal

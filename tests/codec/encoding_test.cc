@@ -1,0 +1,113 @@
+#include "codec/encoding.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace shoal {
+namespace {
+
+using testing::HasSubstr;
+
+std::string refusal(const char* text) {
+  try {
+    parse_encoding(text);
+  } catch (const ConfigError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(Encoding, ItsTextFormIsReadBackAsItWas) {
+  for (const char* text : {"fp32",
+                           "fp16",
+                           "bf16",
+                           "fixed16:4",
+                           "flexpoint",
+                           "onebit",
+                           "twobit:0.5",
+                           "terngrad",
+                           "qsgd:4",
+                           "qsgd:4:elias",
+                           "dorefa:4",
+                           "strom:0.001",
+                           "dryden:0.01",
+                           "adacomp:500",
+                           "topk:0.01",
+                           "randomk:0.01",
+                           "dgc:0.001",
+                           "powersgd:2",
+                           "auto",
+                           "topk:0.01+ef",
+                           "onebit+ef",
+                           "topk:0.01+ef+zstd",
+                           "qsgd:4:elias+zstd",
+                           "fp32+zstd",
+                           "qsgd:23+ef"}) {
+    const Encoding encoding = parse_encoding(text);
+    EXPECT_EQ(to_string(encoding), text);
+    EXPECT_EQ(parse_encoding(to_string(encoding)), encoding);
+  }
+}
+
+TEST(Encoding, EveryKindHasItsNameAndDefaults) {
+  for (std::size_t i = 0; i < kEncodings; ++i) {
+    const auto kind = static_cast<Encoding::Kind>(i);
+    const Encoding encoding = parse_encoding(to_string(kind));
+    EXPECT_EQ(encoding.kind, kind);
+    EXPECT_EQ(parse_encoding(to_string(encoding)), encoding) << to_string(encoding);
+  }
+  EXPECT_EQ(to_string(parse_encoding("topk")), "topk:0.01");
+  EXPECT_EQ(to_string(parse_encoding("qsgd")), "qsgd:4");
+}
+
+TEST(Encoding, SomeAlwaysKeepTheRest) {
+  for (const char* text : {"twobit", "strom", "dryden", "adacomp", "powersgd"})
+    EXPECT_TRUE(parse_encoding(text).feedback) << text;
+  EXPECT_EQ(parse_encoding("strom:0.5+ef"), parse_encoding("strom:0.5"));
+  EXPECT_FALSE(parse_encoding("onebit").feedback);
+  EXPECT_TRUE(parse_encoding("onebit+zstd+ef").feedback);
+}
+
+TEST(Encoding, UnknownNamesAreToldTheNearest) {
+  EXPECT_THAT(refusal("topq:0.01"), HasSubstr("'topk'"));
+  EXPECT_THAT(refusal("onebits"), HasSubstr("'onebit'"));
+  EXPECT_THAT(refusal(""), HasSubstr("not known"));
+  EXPECT_THAT(refusal("topk+eff"), HasSubstr("+ef and +zstd"));
+}
+
+TEST(Encoding, ImpossibleSettingsAreRefusedWithTheRange) {
+  EXPECT_THAT(refusal("topk:0"), HasSubstr("from 1e-06 to 1"));
+  EXPECT_THAT(refusal("topk:1.5"), HasSubstr("from 1e-06 to 1"));
+  EXPECT_THAT(refusal("topk:nan"), HasSubstr("from 1e-06 to 1"));
+  EXPECT_THAT(refusal("topk:-0.1"), HasSubstr("from 1e-06 to 1"));
+  EXPECT_THAT(refusal("topk:"), HasSubstr("from 1e-06 to 1"));
+  EXPECT_THAT(refusal("dorefa:17"), HasSubstr("from 1 to 16"));
+  EXPECT_THAT(refusal("dorefa:2.5"), HasSubstr("whole number"));
+  EXPECT_THAT(refusal("fixed16:16"), HasSubstr("from 1 to 15"));
+  EXPECT_THAT(refusal("qsgd:0"), HasSubstr("from 1 to 32767"));
+  EXPECT_THAT(refusal("qsgd::elias"), HasSubstr("from 1 to 32767"));
+  EXPECT_THAT(refusal("strom:-1"), HasSubstr("threshold"));
+  EXPECT_THAT(refusal("twobit:inf"), HasSubstr("threshold"));
+  EXPECT_THAT(refusal("adacomp:1"), HasSubstr("from 2"));
+  EXPECT_THAT(refusal("powersgd:0"), HasSubstr("from 1 to 1024"));
+  EXPECT_THAT(refusal("fp16:3"), HasSubstr("takes no"));
+  EXPECT_THAT(refusal("fp16:"), HasSubstr("takes no"));
+}
+
+TEST(Encoding, FeedbackIsRefusedWhereItMakesNoSense) {
+  EXPECT_THAT(refusal("fp32+ef"), HasSubstr("leaves nothing out"));
+  EXPECT_THAT(refusal("auto+ef"), HasSubstr("decides itself"));
+  EXPECT_THAT(refusal("auto+zstd"), HasSubstr("decides itself"));
+  EXPECT_THAT(refusal("powersgd:2+zstd"), HasSubstr("added up"));
+  EXPECT_THAT(refusal("dgc:0.01+ef"), HasSubstr("own sums"));
+  EXPECT_THAT(refusal("terngrad+ef"), HasSubstr("grow without end"));
+  EXPECT_THAT(refusal("dorefa:4+ef"), HasSubstr("grow without end"));
+  EXPECT_THAT(refusal("qsgd:22+ef"), HasSubstr("fewer than 23"));
+  EXPECT_THAT(refusal("topk:0.1+ef+ef"), HasSubstr("twice"));
+  EXPECT_THAT(refusal("topk:0.1+"), HasSubstr("nothing follows"));
+}
+
+}  // namespace
+}  // namespace shoal
