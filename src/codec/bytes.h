@@ -25,6 +25,11 @@ SHOAL_INLINE inline float float_of(std::uint32_t bits) { return std::bit_cast<fl
 SHOAL_INLINE inline std::uint32_t magnitude(float x) { return bits_of(x) & 0x7fff'ffffU; }
 SHOAL_INLINE inline bool is_finite(float x) { return magnitude(x) < kInfinityBits; }
 
+// Of all values, as bits; 0 of none.
+std::uint32_t largest_magnitude(std::span<const float> values, Width width);
+// In double precision, the same bits for every width.
+double sum_of_squares(std::span<const float> values, Width width);
+
 // DataError for the first NaN or infinity; `largest` is the largest magnitude, or anything larger.
 void refuse_if_not_finite(std::uint32_t largest, std::span<const float> values);
 

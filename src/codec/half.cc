@@ -4,6 +4,8 @@
 // The relative error is at most 2^-11 and 2^-8 in the normal range; fp16 has steps of 2^-24 below
 // 2^-14. What is too large for the format becomes its largest number, 65504 or 3.3895e38, and not
 // infinity, which would spread through the sum; with error feedback the rest stays in the residual.
+#include <algorithm>
+
 #include "codec/bytes.h"
 #include "codec/codecs.h"
 

@@ -5,6 +5,8 @@
 // Written: for each block the two means, then the signs: 1.125 bits an element. Makes sense with
 // error feedback only; without, small elements beside large ones are overstated for ever.
 // Deviation: the paper has its means by columns of a matrix, here they are by blocks.
+#include <algorithm>
+
 #include "codec/codecs.h"
 #include "codec/pack.h"
 

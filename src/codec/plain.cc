@@ -1,4 +1,6 @@
 // fp32: the numbers as they are, so that whoever encodes need not ask whether to.
+#include <algorithm>
+
 #include "codec/bytes.h"
 #include "codec/codecs.h"
 

@@ -1,13 +1,37 @@
-// Limits of qsgd (qsgd.cc), which an Encoding must keep.
+// qsgd: one of `levels` parts of the norm, by chance. Alistarh, Grubic, Li, Tomioka, Vojnovic,
+// "QSGD: communication-efficient SGD via gradient quantization and encoding", NeurIPS 2017,
+// arXiv:1610.02132.
+//
+// Norms are of blocks of 512 elements (the paper's buckets). The mean of what is decoded is what
+// was encoded; its variance is at most min(m / s^2, sqrt(m) / s) norm^2 for m elements and s
+// levels.
+//   qsgd:S         for each block the norm, then sign and level in 2, 4, 8 or 16 bits (qsgd.cc)
+//   qsgd:S:elias   the norm, then for each level above 0 the gap, the sign and the level, gap and
+//                  level as recursive codes of Elias, omega (qsgd_elias.cc): smaller where most
+//                  levels are 0, and slower
+// Deviation: a norm beyond 3.4e38 counts as that.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
+#include "base/wide.h"
+
 namespace shoal {
+
+class Draws;
 
 inline constexpr std::uint32_t kQsgdLevelsMost = 32767;
 // The error of a block of 512 is at most sqrt(512) / levels of its norm, squared: from here on less
 // than all of it.
 inline constexpr std::uint32_t kQsgdLevelsWithRest = 23;
+inline constexpr double kQsgdNormMost = 3.4e38;
+
+// What both forms share. Levels of one block that begins at place `at`, level << 1 | sign; returns
+// the norm. REQUIRES: m <= 512; all are finite.
+float qsgd_levels(const float* x, std::size_t m, std::uint32_t levels, const Draws& draws,
+                  std::size_t at, Width width, std::uint32_t* codes);
+// sum += the elements, where a level is `unit`.
+void qsgd_add(const std::uint32_t* codes, std::size_t m, float unit, Width width, float* sum);
 
 }  // namespace shoal

@@ -1,5 +1,7 @@
 #include "codec/sparse.h"
 
+#include <algorithm>
+
 namespace shoal {
 namespace {
 

@@ -5,6 +5,7 @@
 // only the sign of an element is sent, it is the lowest bit of its gap.
 #pragma once
 
+#include <algorithm>
 #include <span>
 
 #include "codec/bytes.h"

@@ -5,6 +5,8 @@
 // Written: k, the values, the gaps between their places: 4 bytes and 1 to 2 an element sent. What
 // is sent is exact, so sent and rest together are the values, bit for bit. Of equal magnitudes
 // those that come first are sent; fewer than k where fewer are not zero.
+#include <algorithm>
+
 #include "codec/codecs.h"
 #include "codec/sparse.h"
 
