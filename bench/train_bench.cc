@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr int kBatch = 64;
 constexpr int kWarmup = 3;         // steps that do not count
+constexpr int kStepsMin = 12;      // of a round: in fewer the loss of a large model need not fall
 constexpr int kFirstLook = 8;      // steps of the run that tells how long a round shall be
 constexpr double kRoundS = 2;      // seconds of training
 constexpr double kSlack = 0x1p26;  // 64 MiB that libtorch and the run itself may take
@@ -190,8 +191,8 @@ void TrainBench::measure(const Model& model, int threads, std::vector<BenchRow>&
   BenchRow row{.name = fmt::format("{}, {} thread{}", model.name, threads, threads == 1 ? "" : "s"),
                .unit = "samples/s"};
   const Trained look = ours(model, threads, kFirstLook);
-  const int steps =
-      kWarmup + std::clamp(static_cast<int>(kRoundS * options_.scale / look.step_s), 5, 400);
+  const int steps = kWarmup + std::clamp(static_cast<int>(kRoundS * options_.scale / look.step_s),
+                                         kStepsMin, 400);
   const bool with_peer = options_.peer == "pytorch";
   std::vector<double> own, gradient, shipped, same;
   double memory = 0, activations = 0;
@@ -243,8 +244,8 @@ void TrainBench::measure_workers(const Model& model, int threads,
   BenchRow row{.name = name, .unit = "samples/s", .verified = true};
   const std::string several = fmt::format("--workers {}", P);
   const Trained look = ours(model, threads, kFirstLook, several);
-  const int steps =
-      kWarmup + std::clamp(static_cast<int>(kRoundS * options_.scale / look.step_s), 5, 400);
+  const int steps = kWarmup + std::clamp(static_cast<int>(kRoundS * options_.scale / look.step_s),
+                                         kStepsMin, 400);
   const auto check = [&](const Trained& t) {
     row.verified = row.verified && t.learned() && t.parameters == look.parameters;
     return P * kBatch / t.step_s;

@@ -29,10 +29,11 @@
 #include <string>
 #include <string_view>
 
-#include "base/wide.h"
 #include "codec/codec.h"
 
 namespace shoal {
+
+enum class Width : std::uint8_t;  // base/wide.h
 
 struct Encoding {
   enum class Kind : std::uint8_t {
@@ -83,6 +84,7 @@ std::string to_string(const Encoding& encoding);
 bool has_codec(const Encoding& encoding);
 // Of dgc it is the choice and the form of what is sent; u and v are codec/dgc.h.
 // REQUIRES: has_codec; parse_encoding would take it; width is at most widest().
-std::unique_ptr<Codec> make_codec(const Encoding& encoding, Width width = widest());
+std::unique_ptr<Codec> make_codec(const Encoding& encoding, Width width);
+std::unique_ptr<Codec> make_codec(const Encoding& encoding);  // with the widest
 
 }  // namespace shoal

@@ -37,5 +37,8 @@ std::unique_ptr<Codec> make_codec(const Encoding& encoding, Width width) {
   std::unique_ptr<Codec> codec = make_kind(encoding, width);
   return encoding.zstd ? make_zstd(std::move(codec)) : std::move(codec);
 }
+std::unique_ptr<Codec> make_codec(const Encoding& encoding) {
+  return make_codec(encoding, widest());
+}
 
 }  // namespace shoal

@@ -16,14 +16,6 @@
 
 namespace shoal {
 
-// Where a range is cut: the part of the member of each rank, which may be empty.
-struct Cut {
-  Elements at;  // from the beginning of the range
-  Elements n;
-};
-using Cuts = std::vector<Cut>;
-inline Range cut_of(const Range& range, const Cut& cut) { return range.slice(cut.at, cut.n); }
-
 struct Group {
   Node& node;
   GroupId id;

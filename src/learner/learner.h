@@ -83,7 +83,7 @@ inline double accuracy(const Score& s) {
 }
 
 // Takes gradients as they come from backward, in place of the arena: an encoder, say. Called where
-// backward runs, once for every tensor, in any order.
+// backward runs, once for every piece, in any order.
 class GradientSink {
  public:
   virtual ~GradientSink() = default;
@@ -103,6 +103,9 @@ class Learner {
 
   virtual const Layout& layout() const = 0;
   virtual Substance substance() const = 0;
+  // The ranges of the parameters in which a GradientSink takes their gradients, end to end:
+  // tensors. A bucket is some of them.
+  virtual Cuts pieces() const;
   // Writes the initial state, the same on every worker.
   virtual void initialize(Range state) const = 0;
   // Sums the gradients of the portion's samples into the target, bucket by bucket, adds to `score`

@@ -16,6 +16,16 @@ Layout layout_of(const std::vector<PhantomLayer>& layers) {
 PhantomLearner::PhantomLearner(std::vector<PhantomLayer> layers)
     : layers_(std::move(layers)), layout_(layout_of(layers_)) {}
 
+Cuts PhantomLearner::pieces() const {
+  Cuts cuts;
+  Elements at;
+  for (const PhantomLayer& layer : layers_) {
+    if (layer.parameters > Elements(0)) cuts.push_back({at, layer.parameters});
+    at += layer.parameters;
+  }
+  return cuts;
+}
+
 Task<void> PhantomLearner::gradient(Env& env, Range, GradientTarget target, Portion portion,
                                     Channel<Ready>& ready, Score& score) {
   SHOAL_CHECK_EQ(target.g.n, layout_.parameters());

@@ -44,6 +44,16 @@ QuadraticLearner::QuadraticLearner(QuadraticOptions options)
   }
 }
 
+Cuts QuadraticLearner::pieces() const {
+  Cuts cuts;
+  const Range all{nullptr, Elements(0), options_.dimensions};
+  for (std::uint32_t b = 0; b < options_.buckets; ++b) {
+    const Range bucket = part_of(all, b, options_.buckets);
+    cuts.push_back({bucket.at, bucket.n});
+  }
+  return cuts;
+}
+
 void QuadraticLearner::initialize(Range w) const { std::ranges::fill(w.data(), 0.0F); }
 
 double QuadraticLearner::loss(std::span<const float> w) const {

@@ -31,6 +31,7 @@ class QuadraticLearner final : public Learner {
   explicit QuadraticLearner(QuadraticOptions options);
 
   const Layout& layout() const override { return layout_; }
+  Cuts pieces() const override;
   Substance substance() const override { return Substance::Real; }
   void initialize(Range w) const override;  // zero
   Task<void> gradient(Env& env, Range w, GradientTarget target, Portion portion,

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "base/check.h"
 #include "base/memory.h"
@@ -81,5 +82,14 @@ inline Range part_of(const Range& range, std::uint64_t i, std::uint64_t parts) {
   const std::uint64_t count = n / parts + (i < n % parts ? 1 : 0);
   return range.slice(Elements(from), Elements(count));
 }
+
+// Where a range is cut: into the parts of members by rank, of which some may be empty; or into
+// pieces.
+struct Cut {
+  Elements at;  // from the beginning of the range
+  Elements n;
+};
+using Cuts = std::vector<Cut>;
+inline Range cut_of(const Range& range, const Cut& cut) { return range.slice(cut.at, cut.n); }
 
 }  // namespace shoal

@@ -71,6 +71,13 @@ double parse_rate(std::string_view flag, std::string_view value) {
   return n;
 }
 
+std::vector<std::string> encoded_forms() {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < kEncodedForms; ++i)
+    names.emplace_back(to_string(static_cast<EncodedForm>(i)));
+  return names;
+}
+
 std::vector<std::string> meets() {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < kEncounters; ++i)
@@ -138,6 +145,21 @@ std::array<Axis, kAxes> make_axes() {
        {"local", "group:32", "sync"},
        [](const Recipe& r) { return to_string(r.batch_norm); },
        [](Recipe& r, std::string_view v) { r.batch_norm = parse_batch_norm(v); }},
+      {"encode",
+       "what gradients are on their way; +ef: what is not sent waits; +zstd: packed, too",
+       {"fp32", "fp16", "bf16", "onebit+ef", "topk:0.01+ef", "qsgd:4", "powersgd:2", "dgc"},
+       [](const Recipe& r) { return to_string(r.encode.as); },
+       [](Recipe& r, std::string_view v) { r.encode.as = parse_encoding(v); }},
+      {"encoded-by", "which way sums of encoded gradients go", encoded_forms(),
+       [](const Recipe& r) { return std::string(to_string(r.encode.by)); },
+       [](Recipe& r, std::string_view v) { r.encode.by = parse_encoded_form(v); }},
+      {"encode-after",
+       "epochs at the beginning, in which gradients go as they are",
+       {},
+       [](const Recipe& r) { return fmt::format("{}", r.encode.after); },
+       [](Recipe& r, std::string_view v) {
+         r.encode.after = number<double>("--encode-after", v, "a number");
+       }},
       {"consistency",
        "of servers: when a worker may read, and what an update is made of",
        {"synchronous", "bounded:3", "softsync:2", "value:0.1", "reject:4", "async"},
@@ -343,7 +365,7 @@ std::vector<std::pair<std::string, std::string>> axes_of(const Recipe& recipe) {
                    : !each && recipe.serving.consistency.kind == Consistency::Kind::Bounded
                        ? "bounded"
                        : "async"},
-      {"encoding", "fp32"}};
+      {"encoding", to_string(recipe.encode.as)}};
   for (const Axis& axis : axes()) all.emplace_back(axis.name, axis.get(recipe));
   return all;
 }

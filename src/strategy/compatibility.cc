@@ -23,6 +23,9 @@ bool is_one_of(Exchange exchange, std::initializer_list<Exchange> some) {
   return false;
 }
 
+bool encodes_otherwise(const Recipe& r) { return r.encode != Encode(); }
+void encode_no_more(Recipe& r, std::uint64_t) { r.encode = Encode(); }
+
 bool serves(const Recipe& r) { return r.updater == Updater::Servers; }
 bool each_has_one(const Recipe& r) { return r.updater == Updater::Each; }
 std::uint64_t servers_of(const Recipe& r, std::uint64_t workers) {
@@ -244,6 +247,37 @@ constexpr Exclusion kExclusions[] = {
     {"`--update servers` or `each` with `--batch-norm sync`",
      "the workers do not meet while they compute", "`--batch-norm local`",
      [](const Recipe& r, std::uint64_t) { return by_worker(r) && meets(r); }, meet_no_more},
+    {"`--encoded-by` or `--encode-after` without `--encode`", "nothing is encoded",
+     "`--encode fp32`",
+     [](const Recipe& r, std::uint64_t) { return !encodes(r) && encodes_otherwise(r); },
+     encode_no_more},
+    {"`--encode-after` below 0", "it is a number of epochs", "`--encode-after 0`",
+     [](const Recipe& r, std::uint64_t) { return !(r.encode.after >= 0); },
+     [](Recipe& r, std::uint64_t) { r.encode.after = 0; }},
+    {"`--encode` with an `--update` other than `everyone`",
+     "all decode the same bytes, and each updates all of its copy",
+     "`--update everyone`; `--encode fp32` with `servers`, `each` or `apart`",
+     [](const Recipe& r, std::uint64_t) { return encodes(r) && r.updater != Updater::Everyone; },
+     [](Recipe& r, std::uint64_t) {
+       if (by_worker(r) || r.updater == Updater::Apart) {
+         r.encode = Encode();
+       } else {
+         r.updater = Updater::Everyone;
+       }
+     }},
+    {"`--encode` with `--shards` (`--reproducible`)",
+     "what is left out depends on whose gradient it is", "`--encode fp32`",
+     [](const Recipe& r, std::uint64_t) { return encodes(r) && r.shards > 0; }, encode_no_more},
+    {"`--encode` with `--turnout first`, `fastest` or `redundant`",
+     "what a worker has sent counts, or its residual would be wrong", "`--encode fp32`",
+     [](const Recipe& r, std::uint64_t) { return encodes(r) && r.turnout != Turnout::All; },
+     encode_no_more},
+    {"`--encoded-by sparse` with an `--encode` that has no lists of places", "it merges such lists",
+     "`--encoded-by auto`",
+     [](const Recipe& r, std::uint64_t) {
+       return r.encode.by == EncodedForm::Sparse && !make_codec(r.encode.as)->sparse();
+     },
+     [](Recipe& r, std::uint64_t) { r.encode.by = EncodedForm::Auto; }},
     {"`--epoch-fraction` of 0, below, or above 1", "it is a part of the epoch's samples",
      "`--epoch-fraction 1`",
      [](const Recipe& r, std::uint64_t) {

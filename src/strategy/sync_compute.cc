@@ -153,14 +153,15 @@ Task<void> SyncStep::prefetch(const Group& group) {
 
 // ---- All at once, bucket by bucket
 
-Task<void> SyncStep::compute(Channel<Ready>& ready, Rank rank) {
+Task<void> SyncStep::compute(Channel<Ready>& ready, const Group& group) {
+  const Rank rank = group.rank;
   const Time begin = node_.env.now();
   const auto own = std::ranges::find_if(lots_, [&](const Lot& lot) { return lot.is_of(rank); });
   const std::uint64_t n = own == lots_.end() ? 0 : own->samples();
   Meeting* const meeting = meeting_ ? &*meeting_ : nullptr;
   if (n == 0) {
     Portion nothing{replica_.ledger.epoch(), replica_.step, rank.value(), {}};
-    const GradientTarget target{replica_.g().all(), nullptr, meeting};
+    const GradientTarget target{replica_.g().all(), sink(group, 1), meeting};
     co_await learner_.gradient(node_.env, replica_.w(), target, std::move(nothing), ready,
                                report_.own);
     if (meeting_) meeting_->close();
@@ -169,7 +170,8 @@ Task<void> SyncStep::compute(Channel<Ready>& ready, Rank rank) {
   Adder adder(replica_.g().all());
   const std::size_t passes = std::min<std::size_t>(options_.recipe.accumulate, n);
   for (std::size_t pass = 0; pass < passes; ++pass) {
-    const GradientTarget target{replica_.g().all(), pass == 0 ? nullptr : &adder, meeting};
+    GradientTarget target{replica_.g().all(), sink(group, passes), meeting};
+    if (pass > 0) target.sink = &adder;
     Channel<Ready> unheard;
     Channel<Ready>& heard = pass + 1 == passes ? ready : unheard;
     Portion portion = portion_of(*own, pass, passes);

@@ -54,7 +54,8 @@ void SyncStep::begin_view(const View& view, std::vector<bool> guests) {
 
 Task<std::string> SyncStep::choose_exchange(const Group& group) {
   const bool open = options_.recipe.updater == Updater::Everyone &&
-                    options_.recipe.exchange == Exchange::Auto && group.size() > 1;
+                    options_.recipe.exchange == Exchange::Auto &&
+                    !shoal::encodes(options_.recipe) && group.size() > 1;
   if (!open) co_return "";
   links_.emplace(node_.endpoint, learner_.substance());
   costs_ = co_await known_links(group, *links_, "links", kLinks);
@@ -94,6 +95,7 @@ Task<void> SyncStep::run(const Group& group) {
     turn_ = 1 - turn_;
   }
   co_await returned(gradients_lent_[turn_]);
+  begin_encoding(group);
   if (options_.recipe.shards > 0) {
     co_await compute_shards(group);
   } else if (options_.recipe.turnout != Turnout::All) {
@@ -107,7 +109,7 @@ Task<void> SyncStep::run(const Group& group) {
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
     if (!computed) {
       if (meeting_) tasks.spawn(meeting_->serve());
-      tasks.spawn(compute(ready, group.rank));
+      tasks.spawn(compute(ready, group));
       co_await exchange_as_ready(group, ready, tasks);
     }
     if (computed || !options_.recipe.overlap)
@@ -175,6 +177,10 @@ Task<void> SyncStep::reduce(const Group& group, const Ready& bucket) {
   const std::uint64_t number = operation(bucket, kReduce);
   switch (options_.recipe.updater) {
     case Updater::Everyone: {
+      if (encoder_ && !plain_) {
+        co_await reduce_encoded(group, g, number);
+        co_return;
+      }
       if (group.size() == 1) co_return;
       const Range scratch = replica_.scratch().range(bucket.at, bucket.n);
       co_await all_reduce(exchange_of(group, g.bytes().size), group, g, scratch, number);
@@ -278,6 +284,7 @@ Task<void> SyncStep::tell(const Group& group) {
 }
 
 StepReport SyncStep::commit() {
+  if (encoder_ && !plain_) encoder_->commit();
   for (const Lot& lot : lots_) {
     std::uint64_t left = lot.counted;
     for (const Share& share : lot.shares) {

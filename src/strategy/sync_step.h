@@ -35,6 +35,7 @@
 #include "collective/group.h"
 #include "collective/links.h"
 #include "data/ledger.h"
+#include "encoded/encoder.h"
 #include "learner/learner.h"
 #include "optim/update.h"
 #include "runtime/channel.h"
@@ -113,7 +114,7 @@ class SyncStep {
   std::vector<std::vector<Rank>> workers_of_lots() const;
   std::vector<SampleId> samples_of(const Lot& lot) const;
   Portion portion_of(const Lot& lot, std::size_t pass, std::size_t passes) const;
-  Task<void> compute(Channel<Ready>& ready, Rank rank);
+  Task<void> compute(Channel<Ready>& ready, const Group& group);
   Task<void> compute_shards(const Group& group);
   Task<void> compute_subtree(Subtree node, Range into);
   Task<void> compute_shard(std::uint32_t shard, GradientTarget target);
@@ -133,6 +134,10 @@ class SyncStep {
   void put_rest_back();
   Task<void> average_rest(const Group& group);
 
+  // sync_encoded.cc
+  void begin_encoding(const Group& group);
+  Encoder* sink(const Group& group, std::size_t passes);
+  Task<void> reduce_encoded(const Group& group, Range g, std::uint64_t number);
   // sync_step.cc: from gradients to the next state.
   Task<void> exchange(const Group& group, Ready bucket);
   Task<void> exchange_as_ready(const Group& group, Channel<Ready>& ready, TaskGroup& tasks);
@@ -206,6 +211,9 @@ class SyncStep {
   // Read at the others, by rank: gradients, or their sum for the part; and the part's arrays.
   std::vector<std::optional<Reading>> gradients_there_;
   std::vector<std::vector<std::optional<Reading>>> parts_there_;
+  std::optional<Encoder> encoder_;  // where the recipe has one
+  EncodedForm form_ = EncodedForm::Gather;
+  bool plain_ = false;  // not yet, in this step
   Gathering notes_, sums_, rests_, counts_, statistics_;
   std::optional<PassMeeting> meeting_;  // of the step, where the recipe has one
   // The rest of the model's state (running statistics) is changed in place by forward passes: as it

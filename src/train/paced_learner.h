@@ -37,6 +37,7 @@ class PacedLearner final : public Learner {
   PacedLearner(Learner& inner, Pace pace) : inner_(inner), pace_(std::move(pace)) {}
 
   const Layout& layout() const override { return inner_.layout(); }
+  Cuts pieces() const override { return inner_.pieces(); }
   Substance substance() const override { return inner_.substance(); }
   void initialize(Range state) const override { inner_.initialize(state); }
   Task<void> gradient(Env& env, Range state, GradientTarget target, Portion portion,

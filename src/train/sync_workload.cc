@@ -63,6 +63,22 @@ void draw_recipe(Random& random, Recipe& recipe) {
     recipe.shards = static_cast<std::uint32_t>(random.between(1, 12));
 }
 
+// Where all that is asked for is that everyone updates everything, gradients may be encoded: so
+// that nothing is lost, so that some of it waits, or so that it is rounded.
+void draw_encoding(Random& random, Recipe& recipe) {
+  if (recipe.updater != Updater::Everyone || random.chance(0.4)) return;
+  static constexpr const char* kSome[] = {"fp32+zstd", "topk:0.2+ef", "onebit+ef", "fp16"};
+  recipe.encode.as = parse_encoding(kSome[random.below(std::size(kSome))]);
+  recipe.encode.by = static_cast<EncodedForm>(random.below(kEncodedForms));
+  if (recipe.encode.by == EncodedForm::Sparse && !make_codec(recipe.encode.as)->sparse())
+    recipe.encode.by = EncodedForm::Gather;
+  if (random.chance(0.2)) recipe.encode.after = random.uniform();
+}
+
+bool rounds_numbers(const Recipe& recipe) {
+  return encodes(recipe) && recipe.encode.as.kind != Encoding::Kind::Fp32;
+}
+
 // Whether the samples of each step are those that one worker would take.
 bool takes_all(const Recipe& recipe) {
   return recipe.turnout == Turnout::All || recipe.turnout == Turnout::Redundant;
@@ -70,7 +86,7 @@ bool takes_all(const Recipe& recipe) {
 
 std::string judge(Seed seed, const SyncJob& job) {
   if (job.results == 0) return "no worker has a result";
-  if (!takes_all(job.sync.recipe)) {
+  if (!takes_all(job.sync.recipe) || rounds_numbers(job.sync.recipe)) {
     const QuadraticLearner learner(job.problem);
     const std::vector<float> zero(job.result.size(), 0.0F);
     const double loss = learner.loss(job.result);
@@ -125,6 +141,8 @@ Scenario sync_scenario(Seed seed) {
   job->problem.held_out = more.between(0, 50);
   job->problem.statistics = seed.value() % 2 == 0;
   draw_recipe(more, job->sync.recipe);
+  Random encodings(seed, Purpose::Recipe, 2);
+  draw_encoding(encodings, job->sync.recipe);
   if (more.chance(0.5)) job->sync.tune_buckets = Bytes(more.between(1, 100));
 
   Scenario scenario;
@@ -137,12 +155,13 @@ Scenario sync_scenario(Seed seed) {
   scenario.liveness = 300s;
   scenario.recipe = fmt::format(
       "sync P={} updater={} exchange={} steps={} batch={} samples={} N={} buckets={} "
-      "save_every={} shards={} turnout={} fraction={} accumulate={} {}{}",
+      "save_every={} shards={} turnout={} fraction={} accumulate={} encode={} by={} {}{}",
       P, static_cast<unsigned>(job->sync.recipe.updater), to_string(job->sync.recipe.exchange),
       job->sync.steps, job->sync.batch, job->samples, job->problem.dimensions, job->problem.buckets,
       job->sync.save_every, job->sync.recipe.shards,
       static_cast<unsigned>(job->sync.recipe.turnout), job->sync.recipe.epoch_fraction,
-      job->sync.recipe.accumulate, to_string(job->sync.rule.kind),
+      job->sync.recipe.accumulate, to_string(job->sync.recipe.encode.as),
+      to_string(job->sync.recipe.encode.by), to_string(job->sync.rule.kind),
       job->sync.evaluate ? " evaluated" : "");
   scenario.program = [job](Node& node) { return worker(node, job); };
   scenario.judge = [seed, job] { return judge(seed, *job); };

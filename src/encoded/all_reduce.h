@@ -1,0 +1,44 @@
+// Sums of encoded gradients over the members of a group: which way they go is the form.
+//
+//   gather   everyone sends what it has, encoded, to all others; each adds up all messages
+//   direct   part k goes, encoded, to member k, which adds up and sends the sum, encoded again
+//   ring     part k goes around; each member decodes it, adds its own and encodes again; the sum
+//            goes around once more as it is (Patarasuk & Yuan 2009)
+//   halving-doubling   the same with partners at halving distances (Rabenseifner 2004); where P is
+//            no power of two the members beyond give all they have to one below, first
+//   sparse   lists of places and values, merged by partners at doubling distances: an exact sum of
+//            what was encoded; full ranges as soon as these are shorter (sparse.h)
+//
+// Cost for a codec of c bytes an element: gather (P-1) c N each way; direct, ring and
+// halving-doubling 2(P-1)/P c N, with P, P and log2 P roundings on the way of an element.
+// Everyone decodes the same bytes in the same order, so that all end with the same bits.
+// Every element is encoded once by each member (encoder.h).
+// Failure: as any collective; the range is undefined then, and the encoder goes on as before.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "collective/group.h"
+#include "encoded/encoder.h"
+#include "runtime/range.h"
+#include "runtime/task.h"
+
+namespace shoal {
+
+enum class EncodedForm : std::uint8_t { Auto, Gather, Direct, Ring, HalvingDoubling, Sparse };
+inline constexpr std::size_t kEncodedForms = 6;
+std::string_view to_string(EncodedForm form);
+EncodedForm parse_encoded_form(std::string_view name);  // an unknown one is a ConfigError
+
+// What Auto stands for among P members: what sends the fewest bytes.
+EncodedForm form_for(const Encoding& encoding, std::uint64_t P);
+
+// On return g holds the sum over all members of what was encoded, with the same bits everywhere.
+// What was taken by the encoder is not encoded again (gather, sparse).
+// REQUIRES: the same form, other than Auto, operation and range on all members.
+Task<void> encoded_all_reduce(EncodedForm form, const Group& group, Encoder& encoder, Range g,
+                              std::uint64_t operation);
+
+}  // namespace shoal

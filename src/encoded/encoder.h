@@ -1,0 +1,121 @@
+// Encoder: what one worker does to encode its gradients and decode those of others, and what it
+// keeps in between: the residual of what was not sent yet. Seide et al., "1-bit stochastic gradient
+// descent", Interspeech 2014; Karimireddy et al., arXiv:1901.09847 (error feedback).
+//
+//   v <- g + e;   send c(v);   e <- v - c(v)
+//
+// In every exchange each element is encoded exactly once a step by every worker: as its own
+// gradient, as a partial sum that it passes on, or as the sum of a part that it owns
+// (all_reduce.h). So one residual for each element is all there is, also where sums are encoded
+// again, and whoever owns which part next may change from view to view. What all have sent and what
+// all keep is what all have computed.
+//
+// With momentum correction (Lin et al., "Deep gradient compression", ICLR 2018) what is accumulated
+// is the velocity: u <- mu u + g; v <- e + u; where an element was sent both begin anew.
+//
+// A message is the pieces of its range in order, each its size in four bytes and its bytes, and
+// padding to four. Pieces are tensors, as the learner has them, or what of them lies in the range;
+// short ones go as they are.
+//
+// Cost: beside the codec's, 4 bytes a piece. State: 2N numbers with error feedback, 4N with
+// momentum.
+// Failure: a step that is given up changes nothing: the state after it is written apart, and counts
+// from commit() on. A lost worker's residual is lost with it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/types.h"
+#include "codec/codec.h"
+#include "codec/encoding.h"
+#include "collective/group.h"
+#include "learner/learner.h"
+#include "runtime/range.h"
+
+namespace shoal {
+
+struct EncoderOptions {
+  Encoding encoding{};
+  Seed seed{};
+  double momentum = 0;  // mu of the momentum correction; 0: none
+};
+
+// Thread safety: a step's encoding may go on elsewhere (as work), one call at a time; all else is
+// the node's thread.
+class Encoder final : public GradientSink {
+ public:
+  // `pieces`: of N elements, end to end.
+  Encoder(Endpoint& endpoint, EncoderOptions options, Cuts pieces, Substance substance);
+
+  // A step begins, or the same again. Whatever was sent before has arrived, or its view is retired.
+  void begin(Step step, double epoch, Rank rank);
+  // The gradient of a whole piece, encoded where it is.
+  void take(Elements at, std::span<const float> g) override;
+  // What was encoded since begin() has been sent and counts.
+  void commit();
+
+  // The message of a range of whole pieces, when they were all taken; else nothing.
+  std::optional<ConstBuf> taken(const Range& g);
+  // The most that the message of a range can have, and about how much it has.
+  Bytes most(const Range& g) const;
+  Bytes expected(const Range& g) const;
+  // Writes the message of g and the residual there. REQUIRES: once a step for every element.
+  Bytes encode(const Range& g, MutBuf out);
+  // Of what encode() was called for, on the node's thread.
+  void encoded(const Range& g) { done_.push_back({g.at, g.n}); }
+  // to = what the message holds; or is added to it. Corrupt, with who sent it, for one that holds
+  // something else.
+  void decode(ConstBuf message, const Range& to, NodeId from) const;
+  void decode_add(ConstBuf message, const Range& to, NodeId from) const;
+  // Nobody is there to send to: g <- g + e.
+  void keep(const Range& g);
+
+  // Memory for a message of this step, until the next begins.
+  MutBuf room(Bytes size);
+
+  Range residual() { return e_[now_] ? e_[now_]->all() : Range{}; }
+  bool sparse() const { return codec_->sparse(); }
+  const Encoding& encoding() const { return options_.encoding; }
+  bool phantom() const { return substance_ == Substance::Phantom; }
+
+ private:
+  struct Piece {
+    Elements at, n;
+    std::size_t place = 0;  // of its message, where it is taken whole
+    std::size_t size = 0;   // of that; 0: not taken
+  };
+  template <class F>
+  void for_pieces(const Range& range, F f) const;
+  const Codec& codec_of(Elements n) const;
+  // Encodes g, which lies at that place, with the residual there.
+  std::size_t encode_piece(Elements at, std::span<const float> g, std::span<std::byte> out);
+  void put_together(ConstBuf message, const Range& to, NodeId from, bool add) const;
+
+  Endpoint& endpoint_;
+  EncoderOptions options_;
+  Substance substance_;
+  std::vector<Piece> pieces_;
+  std::unique_ptr<Codec> codec_, plain_;
+  std::array<std::optional<Arena>, 2> e_, u_;  // before the step and after it
+  std::size_t now_ = 0;
+  std::shared_ptr<std::byte> outbox_;  // of what is taken
+  struct Room {
+    std::shared_ptr<std::byte> data;
+    std::size_t size = 0;
+  };
+  std::deque<Room> rooms_;
+  std::size_t rooms_used_ = 0;
+  // Of the step.
+  Step step_;
+  Rank rank_;
+  std::vector<Cut> done_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,171 @@
+// The encoder: what it keeps, when it counts, and what it refuses.
+#include "encoded/encoder.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "collective/worlds.h"
+#include "encoded/gradients.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::uint64_t kElements = 2'000;
+
+struct Bench {
+  explicit Bench(Node& node, const char* text = "topk:0.1+ef", double momentum = 0)
+      : encoder(node.endpoint, {parse_encoding(text), Seed(3), momentum}, uneven_pieces(kElements),
+                Substance::Real),
+        g(node.endpoint, Elements(kElements), Substance::Real) {}
+
+  // The message of a gradient; the step is not committed.
+  std::vector<std::byte> encode(std::uint64_t t) {
+    encoder.begin(Step(t), 0, Rank(0));
+    std::ranges::copy(gradient_of(0, t, kElements), g.all().data().begin());
+    const MutBuf room = encoder.room(encoder.most(g.all()));
+    const Bytes size = encoder.encode(g.all(), room);
+    encoder.encoded(g.all());
+    return {room.data, room.data + size.value()};
+  }
+
+  Encoder encoder;
+  Arena g;
+};
+
+void alone(const std::function<void(Node&)>& f) {
+  bool ran = false;
+  run_in(WorldKind::Ideal, 1, [&](Node& node) -> Task<> {
+    f(node);
+    ran = true;
+    co_return;
+  });
+  EXPECT_TRUE(ran);
+}
+
+TEST(Encoder, AStepThatIsGivenUpChangesNothing) {
+  alone([](Node& node) {
+    Bench given_up(node), straight(node);
+    EXPECT_EQ(given_up.encode(1), straight.encode(1));
+    given_up.encoder.commit();
+    straight.encoder.commit();
+    given_up.encode(5);  // and never committed
+    EXPECT_EQ(given_up.encode(2), straight.encode(2));
+  });
+}
+
+TEST(Encoder, WhatWasTakenIsWhatIsEncodedOtherwise) {
+  alone([](Node& node) {
+    Bench taken(node), encoded(node);
+    const std::vector<std::byte> message = encoded.encode(1);
+    taken.encoder.begin(Step(1), 0, Rank(0));
+    const std::vector<float> g = gradient_of(0, 1, kElements);
+    EXPECT_FALSE(taken.encoder.taken(taken.g.all()).has_value());
+    for (const Cut& cut : uneven_pieces(kElements))
+      taken.encoder.take(cut.at, std::span(g).subspan(cut.at.value(), cut.n.value()));
+    const auto whole = taken.encoder.taken(taken.g.all());
+    ASSERT_TRUE(whole.has_value());
+    const auto bytes = whole->bytes();
+    EXPECT_EQ(std::vector<std::byte>(bytes.begin(), bytes.end()), message);
+  });
+}
+
+TEST(Encoder, PartsThatWereNotEncodedKeepTheirResidual) {
+  alone([](Node& node) {
+    Bench bench(node);
+    bench.encode(1);
+    bench.encoder.commit();
+    const std::span<const float> e = bench.encoder.residual().data();
+    const std::vector<float> before(e.begin(), e.end());
+    bench.encoder.begin(Step(2), 0, Rank(0));
+    const Range half = bench.g.range(Elements(0), Elements(kElements / 2));
+    bench.encoder.encode(half, bench.encoder.room(bench.encoder.most(half)));
+    bench.encoder.encoded(half);
+    bench.encoder.commit();
+    const std::span<const float> after = bench.encoder.residual().data();
+    EXPECT_TRUE(
+        std::equal(after.begin() + kElements / 2, after.end(), before.begin() + kElements / 2));
+    EXPECT_FALSE(std::equal(after.begin(), after.end(), before.begin()));
+  });
+}
+
+TEST(Encoder, AloneItAddsWhatWaited) {
+  alone([](Node& node) {
+    Bench bench(node);
+    bench.encode(1);
+    bench.encoder.commit();
+    const std::span<const float> e = bench.encoder.residual().data();
+    const std::vector<float> waited(e.begin(), e.end());
+    bench.encoder.begin(Step(2), 0, Rank(0));
+    std::ranges::fill(bench.g.all().data(), 1.0F);
+    bench.encoder.keep(bench.g.all());
+    bench.encoder.commit();
+    for (std::size_t i = 0; i < waited.size(); ++i) {
+      EXPECT_EQ(bench.g.all().data()[i], 1.0F + waited[i]);
+      EXPECT_EQ(bench.encoder.residual().data()[i], 0.0F);
+    }
+  });
+}
+
+TEST(Encoder, AMessageOfSomethingElseIsCorruptAndNamesItsSender) {
+  alone([](Node& node) {
+    Bench bench(node);
+    const std::vector<std::byte> message = bench.encode(1);
+    const Range all = bench.g.all();
+    for (const std::size_t size : {std::size_t{0}, std::size_t{3}, message.size() - 4}) {
+      const ConstBuf cut{message.data(), Bytes(size)};
+      try {
+        bench.encoder.decode({size == 0 ? nullptr : cut.data, cut.size}, all, NodeId(5));
+        FAIL() << size << " bytes were taken";
+      } catch (const Corrupt& error) {
+        EXPECT_NE(std::string(error.what()).find("node 5"), std::string::npos) << error.what();
+      }
+    }
+    std::vector<std::byte> longer = message;
+    longer.resize(message.size() + 4);
+    EXPECT_THROW(bench.encoder.decode({longer.data(), Bytes(longer.size())}, all, NodeId(5)),
+                 Corrupt);
+    // Every byte of it turned around: an error that says so, or other numbers; never anything wild.
+    std::size_t refused = 0;
+    for (std::size_t i = 0; i < message.size(); ++i) {
+      std::vector<std::byte> wrong = message;
+      wrong[i] ^= std::byte{0xff};
+      try {
+        bench.encoder.decode({wrong.data(), Bytes(wrong.size())}, all, NodeId(5));
+      } catch (const Corrupt&) {
+        ++refused;
+      }
+    }
+    EXPECT_GT(refused, 0U);
+  });
+}
+
+// u <- mu u + g; v <- v + u; both begin anew where v was sent.
+TEST(Encoder, MomentumIsCorrectedAsInTheOracle) {
+  alone([](Node& node) {
+    constexpr double kMu = 0.9;
+    Bench bench(node, "topk:0.1+ef", kMu);
+    std::vector<float> u(kElements, 0.0F), v(kElements, 0.0F);
+    for (std::uint64_t t = 1; t <= 5; ++t) {
+      const std::vector<std::byte> message = bench.encode(t);
+      std::vector<float> sent(kElements);
+      Arena room(Elements(kElements), Substance::Real);
+      bench.encoder.decode({message.data(), Bytes(message.size())}, room.all(), NodeId(0));
+      bench.encoder.commit();
+      const std::vector<float> g = gradient_of(0, t, kElements);
+      for (std::size_t i = 0; i < kElements; ++i) {
+        u[i] = static_cast<float>(kMu) * u[i] + g[i];
+        v[i] += u[i];
+        const float x = room.all().data()[i];
+        if (x != 0.0F) {
+          EXPECT_FLOAT_EQ(x, v[i]) << "t=" << t << " at " << i;
+          u[i] = v[i] = 0.0F;
+        } else {
+          EXPECT_FLOAT_EQ(bench.encoder.residual().data()[i], v[i]) << "t=" << t << " at " << i;
+        }
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace shoal
