@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "codec/dgc.h"
 
 namespace shoal {
 namespace {
@@ -16,6 +17,13 @@ constexpr std::uint64_t kShort = 64;
 
 constexpr std::size_t kHead = sizeof(std::uint32_t);
 std::size_t padded(std::size_t bytes) { return (bytes + 3) / 4 * 4; }
+
+// dgc begins with more (codec/dgc.h).
+Encoding at_epoch(Encoding encoding, double epoch) {
+  if (encoding.kind == Encoding::Kind::Dgc)
+    encoding.ratio = dgc_ratio(static_cast<std::uint64_t>(std::max(0.0, epoch)), encoding.ratio);
+  return encoding;
+}
 
 void write_head(std::byte* at, std::size_t size) {
   const auto head = static_cast<std::uint32_t>(size);
@@ -28,7 +36,7 @@ Encoder::Encoder(Endpoint& endpoint, EncoderOptions options, Cuts pieces, Substa
     : endpoint_(endpoint),
       options_(options),
       substance_(substance),
-      codec_(make_codec(options.encoding)),
+      codec_(make_codec(at_epoch(options.encoding, 0))),
       plain_(make_codec(Encoding{})) {
   std::size_t place = 0;
   Elements N;
@@ -38,7 +46,7 @@ Encoder::Encoder(Endpoint& endpoint, EncoderOptions options, Cuts pieces, Substa
     pieces_.push_back({cut.at, cut.n, place});
     place += kHead + padded(codec_of(cut.n).bound(cut.n.value()));
   }
-  if (options_.encoding.feedback) {
+  if (options_.encoding.feedback || options_.momentum > 0) {
     for (auto& e : e_) e.emplace(N, substance_);
     if (options_.momentum > 0)
       for (auto& u : u_) u.emplace(N, substance_);
@@ -51,7 +59,8 @@ const Codec& Encoder::codec_of(Elements n) const { return n.value() < kShort ? *
 void Encoder::begin(Step step, double epoch, Rank rank) {
   step_ = step;
   rank_ = rank;
-  (void)epoch;
+  if (options_.encoding.kind == Encoding::Kind::Dgc)
+    codec_ = make_codec(at_epoch(options_.encoding, epoch));
   done_.clear();
   rooms_used_ = 0;
   for (Piece& piece : pieces_) piece.size = 0;

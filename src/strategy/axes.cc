@@ -147,7 +147,7 @@ std::array<Axis, kAxes> make_axes() {
        [](Recipe& r, std::string_view v) { r.batch_norm = parse_batch_norm(v); }},
       {"encode",
        "what gradients are on their way; +ef: what is not sent waits; +zstd: packed, too",
-       {"fp32", "fp16", "bf16", "onebit+ef", "topk:0.01+ef", "qsgd:4", "powersgd:2", "dgc"},
+       {"fp32", "fp16", "bf16", "onebit+ef", "topk:0.01+ef", "qsgd:4", "powersgd:2", "dgc:0.001"},
        [](const Recipe& r) { return to_string(r.encode.as); },
        [](Recipe& r, std::string_view v) { r.encode.as = parse_encoding(v); }},
       {"encoded-by", "which way sums of encoded gradients go", encoded_forms(),

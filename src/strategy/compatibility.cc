@@ -23,6 +23,7 @@ bool is_one_of(Exchange exchange, std::initializer_list<Exchange> some) {
   return false;
 }
 
+bool has_lists(const Encoding& e) { return has_codec(e) && make_codec(e)->sparse(); }
 bool encodes_otherwise(const Recipe& r) { return r.encode != Encode(); }
 void encode_no_more(Recipe& r, std::uint64_t) { r.encode = Encode(); }
 
@@ -256,26 +257,22 @@ constexpr Exclusion kExclusions[] = {
      [](Recipe& r, std::uint64_t) { r.encode.after = 0; }},
     {"`--encode` with an `--update` other than `everyone`",
      "all decode the same bytes, and each updates all of its copy",
-     "`--update everyone`; `--encode fp32` with `servers`, `each` or `apart`",
+     "`--update everyone`; `--encode fp32` with `servers`, `each` or `apart`, or with `--shards` "
+     "or "
+     "`--turnout`, which need `owners`",
      [](const Recipe& r, std::uint64_t) { return encodes(r) && r.updater != Updater::Everyone; },
      [](Recipe& r, std::uint64_t) {
-       if (by_worker(r) || r.updater == Updater::Apart) {
+       const bool owners = r.shards > 0 || r.turnout != Turnout::All;
+       if (by_worker(r) || r.updater == Updater::Apart || owners) {
          r.encode = Encode();
        } else {
          r.updater = Updater::Everyone;
        }
      }},
-    {"`--encode` with `--shards` (`--reproducible`)",
-     "what is left out depends on whose gradient it is", "`--encode fp32`",
-     [](const Recipe& r, std::uint64_t) { return encodes(r) && r.shards > 0; }, encode_no_more},
-    {"`--encode` with `--turnout first`, `fastest` or `redundant`",
-     "what a worker has sent counts, or its residual would be wrong", "`--encode fp32`",
-     [](const Recipe& r, std::uint64_t) { return encodes(r) && r.turnout != Turnout::All; },
-     encode_no_more},
     {"`--encoded-by sparse` with an `--encode` that has no lists of places", "it merges such lists",
      "`--encoded-by auto`",
      [](const Recipe& r, std::uint64_t) {
-       return r.encode.by == EncodedForm::Sparse && !make_codec(r.encode.as)->sparse();
+       return r.encode.by == EncodedForm::Sparse && !has_lists(r.encode.as);
      },
      [](Recipe& r, std::uint64_t) { r.encode.by = EncodedForm::Auto; }},
     {"`--epoch-fraction` of 0, below, or above 1", "it is a part of the epoch's samples",

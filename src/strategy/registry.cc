@@ -101,6 +101,19 @@ std::vector<System> make_systems() {
                          .servers = 1,
                          .fetch = {.kind = Fetch::Kind::Stale}}),
        .optimizer = "sgd"},
+      {.name = "cntk-1bit",
+       .year = 2014,
+       .citation = "Seide, Fu, Droppo, Li, Yu, 1-Bit Stochastic Gradient Descent and its "
+                   "Application to Data-Parallel Distributed Training of Speech DNNs, Interspeech "
+                   "2014; CNTK",
+       .sentence = "the owner of a part sums the signs that all send, and sends those of the sum; "
+                   "both keep what they left out; full numbers in the first tenth of an epoch",
+       .recipe = {.updater = Updater::Everyone,
+                  .exchange = Exchange::Direct,
+                  .encode = {{.kind = Encoding::Kind::Onebit, .feedback = true},
+                             EncodedForm::Direct,
+                             0.1}},
+       .workers_min = 2},
       {.name = "parameter-server",
        .year = 2014,
        .citation =
@@ -430,6 +443,18 @@ std::vector<System> make_systems() {
                   .exchange = Exchange::Direct,
                   .overlap = false,
                   .turnout = Turnout::Fastest},
+       .workers_min = 2},
+      {.name = "dgc",
+       .year = 2018,
+       .citation = "Lin, Han, Mao, Wang, Dally, Deep Gradient Compression, ICLR 2018",
+       .reference = "arXiv:1712.01887",
+       .sentence =
+           "one in a thousand of the gathered gradients is sent, the largest, with momentum "
+           "gathered as well; more of them in the first four epochs",
+       .recipe = {.updater = Updater::Everyone,
+                  .exchange = Exchange::Direct,
+                  .encode = {{.kind = Encoding::Kind::Dgc, .ratio = 0.001}}},
+       .optimizer = "sgd",
        .workers_min = 2},
       {.name = "ad-psgd",
        .year = 2018,

@@ -1,5 +1,7 @@
 #include "strategy/sync.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -302,6 +304,11 @@ Task<void> sync_worker(Node& node, Learner& learner, Keeper& keeper, Replica& re
                        SyncOptions options, Journal* journal) {
   if (options.batch == 0) throw ConfigError("a global batch of 0 samples; take at least 1");
   require_valid(options.rule);
+  if (options.recipe.encode.as.kind == Encoding::Kind::Dgc && options.rule.kind != RuleKind::Sgd)
+    throw ConfigError(fmt::format(
+        "--encode {} with --optimizer {}: momentum is in what it sends already; take --optimizer "
+        "sgd, or --encode topk:0.001+ef",
+        to_string(options.recipe.encode.as), name_of(options.rule)));
   SHOAL_CHECK_EQ(replica.slots().n, learner.layout().parameters() * slots(options.rule));
   Worker worker(node, learner, keeper, replica, options, journal);
   co_await worker.run();

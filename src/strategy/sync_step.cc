@@ -177,7 +177,7 @@ Task<void> SyncStep::reduce(const Group& group, const Ready& bucket) {
   const std::uint64_t number = operation(bucket, kReduce);
   switch (options_.recipe.updater) {
     case Updater::Everyone: {
-      if (encoder_ && !plain_) {
+      if (encodes_now()) {
         co_await reduce_encoded(group, g, number);
         co_return;
       }
@@ -284,7 +284,7 @@ Task<void> SyncStep::tell(const Group& group) {
 }
 
 StepReport SyncStep::commit() {
-  if (encoder_ && !plain_) encoder_->commit();
+  if (encodes_now()) commit_encoding();
   for (const Lot& lot : lots_) {
     std::uint64_t left = lot.counted;
     for (const Share& share : lot.shares) {

@@ -36,6 +36,7 @@
 #include "collective/links.h"
 #include "data/ledger.h"
 #include "encoded/encoder.h"
+#include "encoded/low_rank.h"
 #include "learner/learner.h"
 #include "optim/update.h"
 #include "runtime/channel.h"
@@ -136,6 +137,8 @@ class SyncStep {
 
   // sync_encoded.cc
   void begin_encoding(const Group& group);
+  void commit_encoding();
+  bool encodes_now() const { return (encoder_ || low_rank_) && !plain_; }
   Encoder* sink(const Group& group, std::size_t passes);
   Task<void> reduce_encoded(const Group& group, Range g, std::uint64_t number);
   // sync_step.cc: from gradients to the next state.
@@ -211,9 +214,11 @@ class SyncStep {
   // Read at the others, by rank: gradients, or their sum for the part; and the part's arrays.
   std::vector<std::optional<Reading>> gradients_there_;
   std::vector<std::vector<std::optional<Reading>>> parts_there_;
-  std::optional<Encoder> encoder_;  // where the recipe has one
+  std::optional<Encoder> encoder_;       // where the recipe has one,
+  std::optional<LowRankSums> low_rank_;  // or the other
   EncodedForm form_ = EncodedForm::Gather;
   bool plain_ = false;  // not yet, in this step
+  Generation encoded_in_;
   Gathering notes_, sums_, rests_, counts_, statistics_;
   std::optional<PassMeeting> meeting_;  // of the step, where the recipe has one
   // The rest of the model's state (running statistics) is changed in place by forward passes: as it

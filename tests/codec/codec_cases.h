@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "base/wide.h"
 #include "codec/encoding.h"
 
 namespace shoal {

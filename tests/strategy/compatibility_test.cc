@@ -67,6 +67,15 @@ void each_of_peers(Recipe r, std::uint64_t workers, const Visit& visit) {
           }
 }
 
+void each_of_encodings(Recipe r, std::uint64_t workers, const Visit& visit) {
+  for (const char* const as : {"fp32", "onebit+ef", "topk:0.01", "powersgd:2"})
+    for (const EncodedForm by : {EncodedForm::Auto, EncodedForm::Ring, EncodedForm::Sparse})
+      for (const double after : {-1.0, 0.0, 0.5}) {
+        r.encode = {parse_encoding(as), by, after};
+        visit(r, workers);
+      }
+}
+
 // Every choice that some row tells apart with every other, and with several numbers of workers.
 void each_combination(const Visit& visit) {
   Recipe r;
@@ -93,10 +102,12 @@ void each_combination(const Visit& visit) {
                     r.batch_norm = parse_batch_norm((switches & 8) != 0 ? "sync" : "local");
                     r.serving = Serving();
                     r.peering = Peering();
+                    r.encode = Encode();
                     visit(r, workers);
                     const bool simple = backups == 0 && fraction == 1 && accumulate == 1;
                     const bool any = r.exchange == Exchange::Auto || r.exchange == Exchange::Ring;
                     if (simple && any && switches % 4 == 0) {
+                      if (shards < 2) each_of_encodings(r, workers, visit);
                       if (turnout < 2 && shards < 2) each_of_servers(r, workers, visit);
                       if (turnout == 0 && shards == 0) each_of_peers(r, workers, visit);
                     }
