@@ -127,6 +127,7 @@ Task<void> measure(Node& node, const PsRankOptions& o) {
 void run_ps_rank(const PsRankOptions& options) {
   FromEnvironment env = process_from_environment(environment_of_this_process());
   env.options.transports = {"shm"};
+  env.options.compute_thread = false;
   env.options.log = false;
   if (env.options.place.rank >= kPsWorkers) env.options.role = Role::Server;
   Process process(env.options);

@@ -73,7 +73,7 @@ Piece after(const Rule& rule, const Shard& shard, std::size_t from, std::size_t 
 void copy_state(const Rule& rule, const Piece& from, const Piece& to) {
   std::memcpy(to.w, from.w, from.n * sizeof(float));
   for (unsigned s = 0; s < slots(rule); ++s)
-    std::memcpy(to.slot[s], from.slot[s], from.n * sizeof(float));
+    if (to.slot[s] != from.slot[s]) std::memcpy(to.slot[s], from.slot[s], from.n * sizeof(float));
 }
 
 // Moves the piece of w and slots by a step. A state that lies elsewhere is copied, and a gradient

@@ -203,7 +203,10 @@ ExitCode work_in_job(TrainRun& run) {
     if (o.place.one_host()) o.transports = {"shm"};
     o.folder = run.flags.out;
     o.seed = run.plan.seed;
-    if (o.place.rank >= run.plan.workers) o.role = Role::Server;
+    if (o.place.rank >= run.plan.workers) {
+      o.role = Role::Server;
+      o.compute_thread = false;  // It computes nothing but what it was asked for.
+    }
     o.views.form_limit = kFormLimit;
     const std::size_t least = run.company.workers.least;
     const bool decides = o.coordinate || !o.etcd.empty();

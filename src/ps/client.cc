@@ -26,6 +26,19 @@ Task<void> take_range(Node& node, Holder from, Tag tag, Range into) {
                      });
 }
 
+namespace {
+
+// All at once, in the order in which they come.
+Task<void> take_pieces(Node& node, Holder from, Tag tag, Range into) {
+  co_await with_group([&](TaskGroup& tasks) -> Task<> {
+    for (std::uint64_t i = 0; i < pieces_of(into.n); ++i)
+      tasks.spawn(take_range(node, from, tag, piece_of(into, i)));
+    co_return;
+  });
+}
+
+}  // namespace
+
 Task<Answer> Client::as_worker(Ask::Kind kind, Ask ask, Range brought, Room room) {
   ask.kind = kind;
   ask.worker = node_.id;
@@ -119,7 +132,7 @@ Task<void> Client::take_answer(Call& call, Holder head, Room room) {
   require_size(received, Bytes(sizeof call.answer));
   const Answer& answer = call.answer;
   if (answer.has_parameters != 0) {
-    co_await take_range(node_, head, tag_of(Say::Parameters, number), room.w);
+    co_await take_pieces(node_, head, tag_of(Say::Parameters, number), room.w);
     if (room.slots.n > Elements(0))
       co_await take_range(node_, head, tag_of(Say::Slots, number), room.slots);
   }

@@ -9,13 +9,15 @@
 //   leader to worker    Order, then the parameters where there is one   Order, PieceParameters
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <cstdint>
 
 #include "base/types.h"
 #include "data/ledger.h"
 #include "learner/learner.h"
 #include "runtime/header.h"
+#include "runtime/range.h"
+#include "runtime/slices.h"
 
 namespace shoal {
 
@@ -41,6 +43,17 @@ enum class Say : std::uint8_t {
 };
 inline Tag tag_of(Say what, std::uint64_t which) {
   return Tag{kServing, Generation(0), static_cast<std::uint64_t>(what) << 56U | which};
+}
+
+// Parameters come in pieces, in order, so that the first are copied while the last are still made.
+// All have the same tag.
+inline constexpr Elements kPiece{kSliceElements};
+inline std::uint64_t pieces_of(Elements n) {
+  return std::max<std::uint64_t>(1, (n.value() + kPiece.value() - 1) / kPiece.value());
+}
+inline Range piece_of(const Range& all, std::uint64_t i) {
+  const Elements at = kPiece * i;
+  return all.slice(at, std::min(kPiece, all.n - at));
 }
 
 struct Ask {

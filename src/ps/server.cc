@@ -127,7 +127,7 @@ Task<void> Server::answer_enter(NodeId from, Ask ask, TaskGroup& tasks) {
   } else {
     const Turn mine = co_await turn(held);
     require_present(node_, {ask.worker, ask.life});  // It may have been buried.
-    if (is_head(held)) co_await enter(held, ask, tasks);
+    if (is_head(held)) enter(held, ask, tasks);
   }
   co_await until_at_all(held);
   Payload payload;
@@ -151,7 +151,7 @@ Task<bool> Server::enter_for_samples(Held& held, const Ask& ask, Answer& answer,
     return (d.left() > 0 && !others_turn) || d.over() || d.past() > ask.epoch || ask.stops != 0;
   };
   const auto must_wait = [&] {
-    if (held.busy) return true;
+    if (at_work(held)) return true;
     if (!is_head(held) || !node_.membership.now().has(ask.worker, ask.life)) return false;
     return left_open(held, ask.worker, ask.life) || !there_is_something();
   };
@@ -159,7 +159,7 @@ Task<bool> Server::enter_for_samples(Held& held, const Ask& ask, Answer& answer,
   const Turn mine(held);
   if (!is_head(held)) co_return false;
   require_present(node_, {ask.worker, ask.life});  // It may have been buried.
-  co_await stop_if_asked(held, ask, tasks);
+  stop_if_asked(held, ask, tasks);
   const Dealer& d = *dealer();
   answer.ended = d.ended();
   if (d.over() || d.past() > ask.epoch) {
@@ -169,14 +169,14 @@ Task<bool> Server::enter_for_samples(Held& held, const Ask& ask, Answer& answer,
   }
   if (d.left() == 0) co_return false;
   const auto row = [&] { return held.state->table().find(ask.worker, ask.life); };
-  if (row() == nullptr || row()->away) co_await enter(held, ask, tasks);
+  if (row() == nullptr || row()->away) enter(held, ask, tasks);
   answer.clock = row()->clock;
   answer.epoch = d.past();
   co_return true;
 }
 
 // A newcomer stands where the slowest does. REQUIRES: it is this one's turn.
-Task<void> Server::enter(Held& held, const Ask& ask, TaskGroup& tasks) {
+void Server::enter(Held& held, const Ask& ask, TaskGroup& tasks) {
   const ClockTable table = table_of(held);
   const ClockRow* const row = held.state->table().find(ask.worker, ask.life);
   const std::uint64_t least = table.rows.empty() ? held.state->version() : min_clock(table);
@@ -188,7 +188,7 @@ Task<void> Server::enter(Held& held, const Ask& ask, TaskGroup& tasks) {
   // The first shard says what its clock is.
   if (ask.kind == Ask::Kind::Enter && ask.shard == 0)
     record.clock = row == nullptr ? least : std::max(least, row->clock);
-  co_await commit(held, record, tasks);
+  commit(held, record, tasks);
 }
 
 // Those who have pushed may have waited for this one alone.
@@ -204,8 +204,8 @@ Task<void> Server::answer_leave(NodeId from, Ask ask, TaskGroup& tasks) {
       record.worker = ask.worker;
       record.life = ask.life;
       record.settled = ask.settled;
-      co_await commit(held, record, tasks);
-      co_await complete_if_due(held, tasks);
+      commit(held, record, tasks);
+      complete_if_due(held, tasks);
     }
   }
   co_await until_at_all(held);
@@ -231,8 +231,7 @@ Task<void> Server::answer_errand(NodeId from, Ask ask, std::optional<Gradient> r
     record.version = ask.epoch;
     record.n = ask.block;
     record.score = ask.score;
-    if (is_head(held) && done != Errand::None)
-      co_await commit(held, record, std::move(rest), tasks);
+    if (is_head(held) && done != Errand::None) commit(held, record, std::move(rest), tasks);
   }
   std::erase_if(errands_, [&](const auto& e) { return e.second.node == from; });
   Payload payload;
@@ -326,7 +325,9 @@ Task<void> Server::reply(NodeId from, const Ask& ask, Answer answer, Payload pay
       const auto publish = [&](Say what, ConstBuf bytes) {
         tasks.spawn(as_task(endpoint.publish(from, tag_of(what, ask.number), bytes)));
       };
-      if (payload.parameters) publish(Say::Parameters, payload.parameters->bytes());
+      const Tag parameters = tag_of(Say::Parameters, ask.number);
+      if (payload.parameters)
+        tasks.spawn(publish_as_made(from, parameters, *payload.parameters, tasks));
       if (payload.slots.n > Elements(0)) publish(Say::Slots, payload.slots.bytes());
       if (payload.rest) publish(Say::Rest, const_buf(std::span<const float>(*payload.rest)));
       if (payload.news)
@@ -338,6 +339,15 @@ Task<void> Server::reply(NodeId from, const Ask& ask, Answer answer, Payload pay
   }
   answers_.give_back(out);
   if (lost) throw PeerLost(*lost);
+}
+
+// While an update goes on whoever reads gets what it has made so far.
+Task<void> Server::publish_as_made(NodeId to, Tag tag, Version& version, TaskGroup& tasks) {
+  for (std::uint64_t i = 0; i < pieces_of(version.w.size()); ++i) {
+    const Range piece = piece_of(version.w.all(), i);
+    while (version.made < piece.at + piece.n) co_await version.more.wait();
+    tasks.spawn(as_task(node_.endpoint.publish(to, tag, piece.bytes())));
+  }
 }
 
 }  // namespace shoal

@@ -4,7 +4,8 @@
 //
 //   head, on a push:    read the gradient where it lies; wait until it is admitted
 //                       a record is made of it, applied, and sent to the next holder
-//                       answer when the last holder has it, and the gate lets the worker read
+//                       answer when the last holder has it, and the gate lets the worker read;
+//                       parameters follow in pieces, each as soon as the update has made it
 //   holder, on a record: apply it; send it on; tell the one before when the next has it
 //   next holder changed: it gets everything, and from then on records again
 //
@@ -76,13 +77,14 @@ class Server {
     Holder next{};             // to whom records are sent; nobody: this is the last holder
     std::uint64_t at_all = 0;  // records that this holder and all after it have
     bool busy = false;         // somebody changes it
+    bool moving = false;       // an update goes on: its records are made, its parameters not all
     // Pushes that wait for their turn, by the clock of the worker: the one that is furthest behind
     // goes first.
     std::multiset<std::uint64_t> waiting{};
     Signal changed;
     // Of its head, for as long as it is one: what each worker has read last, and the mean square of
     // its gradients. Who becomes head begins anew.
-    std::map<NodeId, std::shared_ptr<Arena>> read{};
+    std::map<NodeId, std::shared_ptr<Version>> read{};
     std::vector<float> mean_square{};
     // The keys of the last part that each worker sent here with them.
     std::map<Holder, Keys> keys{};
@@ -96,7 +98,7 @@ class Server {
   // A record on its way to the next holder, with what belongs to it.
   struct Outgoing {
     Record record;
-    std::shared_ptr<Arena> parameters{};
+    std::shared_ptr<Version> parameters{};
     std::vector<float> slots{};
     std::vector<std::uint64_t> words{};
     std::vector<Gradient> gradients{};
@@ -139,13 +141,13 @@ class Server {
   Task<Gradient> copy_of(const Gradient& gradient);
   Task<Gradient> compensated(Held& held, const Ask& ask, Gradient gradient);
   Task<double> change_by(const Ask& ask, const std::optional<Gradient>& gradient);
-  Task<void> enter(Held& held, const Ask& ask, TaskGroup& tasks);
+  void enter(Held& held, const Ask& ask, TaskGroup& tasks);
   Task<bool> enter_for_samples(Held& held, const Ask& ask, Answer& answer, TaskGroup& tasks);
   Task<void> push(Held& held, const Ask& ask, std::optional<Gradient> gradient, Answer& answer,
                   TaskGroup& tasks);
   Task<bool> share(Held& held, const Ask& ask, Answer& answer, TaskGroup& tasks);
-  Task<void> deal(Held& held, const Ask& ask, TaskGroup& tasks);
-  Task<void> stop_if_asked(Held& held, const Ask& ask, TaskGroup& tasks);
+  void deal(Held& held, const Ask& ask, TaskGroup& tasks);
+  void stop_if_asked(Held& held, const Ask& ask, TaskGroup& tasks);
   bool all_are_in() const;
   std::uint64_t workers() const;  // of the view; a group is one
   bool warming_up(const Held& held) const;
@@ -186,22 +188,26 @@ class Server {
   };
   // What comes with an answer, as long as it is read.
   struct Payload {
-    std::shared_ptr<Arena> parameters{};
+    std::shared_ptr<Version> parameters{};
     Range slots{};
     std::shared_ptr<const std::vector<float>> rest{};
     std::shared_ptr<const std::vector<std::uint64_t>> news{};
   };
   Task<void> reply(NodeId from, const Ask& ask, Answer answer);
   Task<void> reply(NodeId from, const Ask& ask, Answer answer, Payload payload);
+  Task<void> publish_as_made(NodeId to, Tag tag, Version& version, TaskGroup& tasks);
   ClockTable table_of(const Held& held) const;
   void record_read(const Held& held, NodeId reader, std::uint64_t clock);
 
   // ---- Records
+  // Nobody may change anything but the samples' shares while an update goes on.
+  static bool at_work(const Held& held) { return held.busy || held.moving; }
   Task<Turn> turn(Held& held);
   Task<Turn> turn_of_push(Held& held, std::uint64_t clock);
-  Task<void> commit(Held& held, Record record, TaskGroup& tasks);
-  Task<void> commit(Held& held, Record record, std::optional<Gradient> gradient, TaskGroup& tasks);
-  Task<void> make(Held& held, Record record, std::optional<Gradient> gradient, TaskGroup& tasks);
+  void commit(Held& held, Record record, TaskGroup& tasks);
+  void commit(Held& held, Record record, std::optional<Gradient> gradient, TaskGroup& tasks);
+  void make(Held& held, Record record, std::optional<Gradient> gradient, TaskGroup& tasks);
+  static Task<void> run_update(Held& held);
   Task<void> forward(Held& held, Holder next, Outgoing& out);
   Task<void> take_records(Held& held, TaskGroup& tasks);
   Task<void> take_news(Held& held);
@@ -217,7 +223,7 @@ class Server {
   Task<void> adopt(Held& held, const Directory& directory, TaskGroup& tasks);
   void connect(Held& held, TaskGroup& tasks);
   Task<void> watch_views();
-  Task<void> complete_if_due(Held& held, TaskGroup& tasks);
+  void complete_if_due(Held& held, TaskGroup& tasks);
   Task<void> complete_without_lost(Held& held, TaskGroup& tasks);
   Task<void> bury_lost(Held& held, TaskGroup& tasks);
 

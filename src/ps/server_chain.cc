@@ -23,7 +23,7 @@ std::uint64_t part_number(std::uint32_t shard, std::uint64_t sequence, bool whol
 // ---- Records
 
 Task<Server::Turn> Server::turn(Held& held) {
-  while (held.busy) co_await held.changed.wait();
+  while (at_work(held)) co_await held.changed.wait();
   co_return Turn(held);
 }
 
@@ -34,26 +34,27 @@ Task<Server::Turn> Server::turn_of_push(Held& held, std::uint64_t clock) {
     ~Waiting() { held.waiting.erase(at); }
   };
   const Waiting waiting{held, held.waiting.insert(clock)};
-  while (held.busy || *held.waiting.begin() < clock) co_await held.changed.wait();
+  while (at_work(held) || *held.waiting.begin() < clock) co_await held.changed.wait();
   co_return Turn(held);
 }
 
 // REQUIRES: it is this one's turn, and this is the head.
-Task<void> Server::commit(Held& held, Record record, TaskGroup& tasks) {
-  return commit(held, record, std::nullopt, tasks);
+void Server::commit(Held& held, Record record, TaskGroup& tasks) {
+  commit(held, record, std::nullopt, tasks);
 }
 
-Task<void> Server::commit(Held& held, Record record, std::optional<Gradient> gradient,
-                          TaskGroup& tasks) {
+void Server::commit(Held& held, Record record, std::optional<Gradient> gradient, TaskGroup& tasks) {
   record.sequence = held.state->sequence() + 1;
   record.directory = held.directory;
-  co_await make(held, record, std::move(gradient), tasks);
+  make(held, record, std::move(gradient), tasks);
 }
 
-Task<void> Server::make(Held& held, Record record, std::optional<Gradient> gradient,
-                        TaskGroup& tasks) {
+void Server::make(Held& held, Record record, std::optional<Gradient> gradient, TaskGroup& tasks) {
   std::optional<Gradient> own = gradient;
-  co_await held.state->apply(record, std::move(own));
+  if (held.state->apply(record, std::move(own))) {
+    held.moving = true;
+    tasks.spawn(run_update(held));
+  }
   if (held.next.node == kNobody) {
     held.at_all = record.sequence;
   } else {
@@ -61,6 +62,13 @@ Task<void> Server::make(Held& held, Record record, std::optional<Gradient> gradi
     if (gradient) out.gradients.push_back(std::move(*gradient));
     tasks.spawn(forward(held, held.next, out));
   }
+}
+
+// REQUIRES: nobody changes the shard's parameters or lets go of it until it is done.
+Task<void> Server::run_update(Held& held) {
+  co_await held.state->update();
+  held.moving = false;
+  held.changed.notify_all();
 }
 
 // Whoever is lost is missed when the next directory comes: the one after it gets everything.
@@ -78,7 +86,7 @@ Task<void> Server::forward(Held& held, Holder next, Outgoing& out) {
       tasks.spawn(as_task(
           endpoint.send(next.node, tag_of(Say::Record, held.number), const_buf(out.record))));
       if (whole) {
-        publish(out.parameters->bytes());
+        publish(out.parameters->w.bytes());
         publish(const_buf(std::span<const float>(out.slots)));
         publish(const_buf(std::span<const std::uint64_t>(out.words)));
       }
@@ -164,7 +172,7 @@ Task<void> Server::follow_record(Held& held, Holder from, Record record, TaskGro
     } else if (!whole) {
       std::optional<Gradient> gradient;
       if (!parts.empty()) gradient = std::move(parts[0]);
-      co_await make(held, record, std::move(gradient), tasks);
+      make(held, record, std::move(gradient), tasks);
     } else {
       co_await become_whole(held, record, std::move(parts), tasks);
     }
@@ -291,21 +299,21 @@ Task<void> Server::watch_views() {
 }
 
 // Without those who are gone the pushes that wait may be an update. REQUIRES: as commit().
-Task<void> Server::complete_if_due(Held& held, TaskGroup& tasks) {
+void Server::complete_if_due(Held& held, TaskGroup& tasks) {
   const ShardState& state = *held.state;
   if (!completes(options_.serving.consistency, table_of(held), state.waiting_pushes(),
                  state.version()))
-    co_return;
+    return;
   node_.env.probe("ps: an update without somebody who is gone");
   Record record;
   record.kind = Record::Kind::Complete;
   record.version = version_after(options_.serving.consistency, table_of(held), state.version());
-  co_await commit(held, record, tasks);
+  commit(held, record, tasks);
 }
 
 Task<void> Server::complete_without_lost(Held& held, TaskGroup& tasks) {
   const Turn mine = co_await turn(held);
-  if (is_head(held)) co_await complete_if_due(held, tasks);
+  if (is_head(held)) complete_if_due(held, tasks);
 }
 
 // What the lost have not finished: the shares in pushes of theirs that came to all shards count,
@@ -338,7 +346,7 @@ Task<void> Server::bury_lost(Held& held, TaskGroup& tasks) {
     // What of them had not been pushed yet is lost with it.
     const bool whole = least == most && options_.serving.filter.kind == Filter::Kind::None;
     record.end = static_cast<std::uint32_t>(whole ? SampleEnd::Applied : SampleEnd::Partial);
-    co_await commit(held, record, tasks);
+    commit(held, record, tasks);
   }
 }
 

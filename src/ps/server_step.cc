@@ -106,7 +106,7 @@ Task<void> Server::push(Held& held, const Ask& ask, std::optional<Gradient> grad
   require_present(node_, {ask.worker, ask.life});  // It may have been buried.
   if (!is_head(held)) co_return;
   const auto row = [&] { return held.state->table().find(ask.worker, ask.life); };
-  if (row() == nullptr || row()->away) co_await enter(held, ask, tasks);
+  if (row() == nullptr || row()->away) enter(held, ask, tasks);
   answer.clock = row()->clock;
   const std::uint64_t after = ask.clock + ask.steps;
   if (ask.samples == 0 || after <= row()->clock) {
@@ -130,7 +130,7 @@ Task<void> Server::push(Held& held, const Ask& ask, std::optional<Gradient> grad
   if (admission == Admission::Never) {
     node_.env.probe("ps: a push was rejected");
     record.kind = Record::Kind::Reject;
-    co_await commit(held, record, tasks);
+    commit(held, record, tasks);
   } else {
     record.kind = Record::Kind::Push;
     ClockTable table = table_of(held);
@@ -148,7 +148,7 @@ Task<void> Server::push(Held& held, const Ask& ask, std::optional<Gradient> grad
     } else if (!complete && !moves_in_step(options_.serving.consistency)) {
       gradient = co_await copy_of(*gradient);
     }
-    co_await commit(held, record, std::move(gradient), tasks);
+    commit(held, record, std::move(gradient), tasks);
   }
   answer.clock = after;
   row()->waits = true;  // until it reads
@@ -168,7 +168,7 @@ Task<Admission> Server::admitted(Held& held, const Ask& ask, double change) {
   held.changed.notify_all();
   const auto lost = [&] { return !node_.membership.now().has(ask.worker, ask.life); };
   const auto must_wait = [&] {
-    if (held.busy) return true;
+    if (at_work(held)) return true;
     return is_head(held) && row() != nullptr && !lost() && admission() == Admission::Later;
   };
   while (must_wait()) co_await held.changed.wait();
@@ -203,9 +203,9 @@ Task<Gradient> Server::compensated(Held& held, const Ask& ask, Gradient gradient
   const std::span<float> to = own->all().data();
   if (by.adaptive) held.mean_square.resize(to.size(), 0);
   const auto* const g = reinterpret_cast<const float*>(gradient.bytes.data);
-  const std::span<const float> now = held.state->parameters()->all().data();
+  const std::span<const float> now = held.state->parameters()->w.all().data();
   const std::span<const float> before =
-      then == held.read.end() ? now : std::span<const float>(then->second->all().data());
+      then == held.read.end() ? now : std::span<const float>(then->second->w.all().data());
   const auto lambda = static_cast<float>(by.lambda);
   const float scale = plan_.mean ? 1 / static_cast<float>(ask.samples) : 1;
   co_await in_slices(node_.env, Work::Reduce, n.value(), g == nullptr, Order::Forward, 1,
@@ -276,11 +276,11 @@ bool Server::goes_first(NodeId worker) const {
       view.members, [&](const Member& m) { return m.role == Role::Worker && m.node < worker; });
 }
 
-Task<void> Server::stop_if_asked(Held& held, const Ask& ask, TaskGroup& tasks) {
-  if (ask.stops == 0 || held.state->dealer()->stopped()) co_return;
+void Server::stop_if_asked(Held& held, const Ask& ask, TaskGroup& tasks) {
+  if (ask.stops == 0 || held.state->dealer()->stopped()) return;
   Record record;
   record.kind = Record::Kind::Stop;
-  co_await commit(held, record, tasks);
+  commit(held, record, tasks);
 }
 
 // False: this is not the head any more.
@@ -300,8 +300,8 @@ Task<bool> Server::share(Held& held, const Ask& ask, Answer& answer, TaskGroup& 
   const Turn mine(held);
   if (!is_head(held)) co_return false;
   require_present(node_, {ask.worker, ask.life});  // It may have been buried.
-  co_await stop_if_asked(held, ask, tasks);
-  co_await deal(held, ask, tasks);
+  stop_if_asked(held, ask, tasks);
+  deal(held, ask, tasks);
   answer.share = dealer()->dealt(ask.worker, ask.life, ask.share).value_or(Share());
   answer.ended = dealer()->ended();
   answer.epoch = dealer()->past();
@@ -314,7 +314,7 @@ Task<bool> Server::share(Held& held, const Ask& ask, Answer& answer, TaskGroup& 
 
 // In step a round is dealt at once to all who will ask for it, the same to each whoever is first.
 // REQUIRES: it is this one's turn.
-Task<void> Server::deal(Held& held, const Ask& ask, TaskGroup& tasks) {
+void Server::deal(Held& held, const Ask& ask, TaskGroup& tasks) {
   const Dealer& dealer = *held.state->dealer();
   std::vector<Holder> all{{ask.worker, ask.life}};
   if (moves_in_step(options_.serving.consistency) &&
@@ -350,7 +350,7 @@ Task<void> Server::deal(Held& held, const Ask& ask, TaskGroup& tasks) {
     record.clock = own ? ask.clock : 0;
     record.n = below(before + members[i]) - below(before);
     before += members[i];
-    if (own || record.n > 0) co_await commit(held, record, tasks);
+    if (own || record.n > 0) commit(held, record, tasks);
   }
 }
 

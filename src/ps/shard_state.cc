@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/check.h"
+#include "runtime/task_group.h"
 
 namespace shoal {
 namespace {
@@ -30,14 +31,14 @@ ShardState::ShardState(Node& node, ShardCut cut, Substance substance, const Upda
 }
 
 // The state before an update stays as it is for those who read it.
-std::shared_ptr<Arena> ShardState::spare() {
-  for (const std::shared_ptr<Arena>& arena : versions_)
-    if (arena.use_count() == 1) return arena;
-  versions_.push_back(std::make_shared<Arena>(node_.endpoint, cut_.n, substance_));
+std::shared_ptr<Version> ShardState::spare() {
+  for (const std::shared_ptr<Version>& version : versions_)
+    if (version.use_count() == 1) return version;
+  versions_.push_back(std::make_shared<Version>(node_.endpoint, cut_.n, substance_));
   return versions_.back();
 }
 
-Task<void> ShardState::apply(Record record, std::optional<Gradient> gradient) {
+bool ShardState::apply(Record record, std::optional<Gradient> gradient) {
   SHOAL_CHECK_EQ(record.sequence, sequence_ + 1, "a record was left out");
   sequence_ = record.sequence;
   bool complete = record.kind == Record::Kind::Complete;
@@ -89,29 +90,61 @@ Task<void> ShardState::apply(Record record, std::optional<Gradient> gradient) {
     case Record::Kind::Stop: dealer_->stop(); break;
     case Record::Kind::Whole: SHOAL_CHECK(false, "restore() takes it"); break;
   }
-  if (complete) co_await update(record.version);
+  if (complete) begin_update(record.version);
+  return complete;
 }
 
 // The sum is taken in the order of workers, so that it does not depend on who was first.
-Task<void> ShardState::update(std::uint64_t version) {
+void ShardState::begin_update(std::uint64_t version) {
   SHOAL_CHECK(!pending_.empty());
-  std::ranges::sort(pending_, {}, [](const Pending& p) { return std::pair(p.worker, p.clock); });
-  std::vector<const float*> terms;
-  double samples = 0;
-  for (const Pending& p : pending_) {
-    terms.push_back(floats_of(p.gradient).data());
-    samples += static_cast<double>(p.samples) / p.weight;
-  }
-  const std::shared_ptr<Arena> next = spare();
-  Shard shard{next->all(), next->all(), slots_.all(), cut_.at, plan_.segments};
-  shard.before_w = now_->all();
-  shard.before_slots = slots_.all();
-  shard.terms = terms;
-  const UpdateStep step{plan_.eta(version_), version_ + 1, plan_.mean ? samples : 1};
-  if (cut_.n > Elements(0)) co_await shoal::apply(node_.env, plan_.rule, step, shard, Sums());
+  SHOAL_CHECK(terms_.empty(), "an update begins before the one before it has ended");
+  terms_ = std::move(pending_);
   pending_.clear();
-  now_ = next;
+  std::ranges::sort(terms_, {}, [](const Pending& p) { return std::pair(p.worker, p.clock); });
+  double samples = 0;
+  for (const Pending& p : terms_) samples += static_cast<double>(p.samples) / p.weight;
+  step_ = {plan_.eta(version_), version_ + 1, plan_.mean ? samples : 1};
+  before_ = now_;
+  constexpr long kOwn = 3;  // versions_, now_ and before_
+  if (now_.use_count() > kOwn) now_ = spare();
+  now_->made = Elements(0);
   version_ = version;
+}
+
+// All pieces are given out at once, as slices are (runtime/slices.h).
+Task<void> ShardState::update() {
+  const bool phantom = substance_ == Substance::Phantom;
+  co_await with_group([&](TaskGroup& tasks) -> Task<> {
+    const std::uint64_t pieces = phantom ? 1 : pieces_of(cut_.n);
+    for (std::uint64_t i = 0; i < pieces; ++i) {
+      const Elements at = kPiece * i;
+      tasks.spawn(update_piece(at, phantom ? cut_.n : std::min(kPiece, cut_.n - at)));
+    }
+    co_return;
+  });
+  terms_.clear();
+  before_.reset();
+}
+
+Task<void> ShardState::update_piece(Elements at, Elements n) {
+  std::vector<const float*> terms;
+  for (const Pending& p : terms_) {
+    const float* const g = floats_of(p.gradient).data();
+    terms.push_back(g == nullptr ? nullptr : g + at.value());
+  }
+  const unsigned k = shoal::slots(plan_.rule);
+  const Range slots = k == 0 ? Range() : slots_.range(at, cut_.n * (k - 1) + n);
+  Shard shard{now_->w.range(at, n), now_->w.range(at, n), slots, cut_.at + at, plan_.segments};
+  shard.stride = cut_.n;
+  shard.terms = terms;
+  if (before_ != now_) {
+    shard.before_w = before_->w.range(at, n);
+    shard.before_slots = slots;
+  }
+  const Sums none;
+  if (n > Elements(0)) co_await shoal::apply(node_.env, plan_.rule, step_, shard, none);
+  now_->made = at + n;
+  now_->more.notify_all();
 }
 
 std::vector<std::uint64_t> ShardState::words() const {
@@ -142,7 +175,8 @@ std::vector<Gradient> ShardState::waiting() const {
 void ShardState::load(const Image& image, std::uint64_t version) {
   version_ = version;
   now_ = spare();
-  std::ranges::copy(image.w, now_->all().data().begin());
+  now_->made = cut_.n;
+  std::ranges::copy(image.w, now_->w.all().data().begin());
   std::ranges::copy(image.slots, slots_.all().data().begin());
   rest_.reset();
   if (!image.rest.empty())

@@ -17,6 +17,7 @@
 #include "ps/dealer.h"
 #include "ps/protocol.h"
 #include "ps/shard_map.h"
+#include "runtime/channel.h"
 #include "runtime/node.h"
 #include "runtime/range.h"
 #include "runtime/task.h"
@@ -37,17 +38,30 @@ struct Gradient {
   std::shared_ptr<const void> hold;
 };
 
+// Parameters as an update makes them. Read only: whoever holds them may do so after later updates
+// too.
+struct Version {
+  Version(Endpoint& endpoint, Elements n, Substance substance) : w(endpoint, n, substance) {}
+
+  Arena w;
+  Elements made{};  // so many, from the first one on, while the update goes on
+  Signal more;
+};
+
 class ShardState {
  public:
   // `dealer`: of the first shard.
   ShardState(Node& node, ShardCut cut, Substance substance, const UpdatePlan& plan,
              std::optional<Dealer> dealer);
 
-  // REQUIRES: the record is the next one (sequence() + 1), or Whole.
-  Task<void> apply(Record record, std::optional<Gradient> gradient);
+  // REQUIRES: the record is the next one (sequence() + 1). True: it begins an update, which is as
+  // good as made for who asks, but for the parameters themselves; update() is to be called then.
+  bool apply(Record record, std::optional<Gradient> gradient);
+  // Makes the parameters, piece by piece. Until it is done no record may be applied that is about
+  // them: pushes, and what completes them.
+  Task<void> update();
 
-  // Read only. Whoever holds it may read it after later updates too.
-  std::shared_ptr<Arena> parameters() const { return now_; }
+  std::shared_ptr<Version> parameters() const { return now_; }
   Range slots() { return slots_.all(); }
   std::vector<std::uint64_t> words() const;  // everything else
 
@@ -81,8 +95,9 @@ class ShardState {
     double weight = 1;
     Gradient gradient{};
   };
-  Task<void> update(std::uint64_t version);  // that it comes to
-  std::shared_ptr<Arena> spare();
+  void begin_update(std::uint64_t version);  // that it comes to
+  Task<void> update_piece(Elements at, Elements n);
+  std::shared_ptr<Version> spare();
 
   Node& node_;
   ShardCut cut_;
@@ -92,8 +107,13 @@ class ShardState {
   std::uint64_t version_ = 0;
   ClockTable table_;
   std::vector<Pending> pending_;
-  std::shared_ptr<Arena> now_;
-  std::vector<std::shared_ptr<Arena>> versions_;  // those that nobody else holds are free
+  std::shared_ptr<Version> now_;
+  std::vector<std::shared_ptr<Version>> versions_;  // those that nobody else holds are free
+  // The update that goes on: its gradients, its step, and what it begins with, which is `now_`
+  // itself where nobody reads that.
+  std::vector<Pending> terms_;
+  UpdateStep step_;
+  std::shared_ptr<Version> before_;
   Arena slots_;
   std::optional<Dealer> dealer_;
   std::shared_ptr<const std::vector<float>> rest_;
