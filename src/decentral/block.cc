@@ -49,8 +49,25 @@ class BlockMomentum final : public Rendezvous {
     for (const std::uint64_t m : roll.meetings) behind.push_back(m < most);
     const std::vector<Range> arrays{W_.all(), D_.all()};
     co_await copy_from(company, source, behind, arrays);
-    if (meetings_ < most) co_await copy(company.node.env, model, W_.all());
+    const bool missed = meetings_ > 0 && meetings_ < most;
+    if (missed || roll.newcomers[company.group.rank.value()])
+      co_await copy(company.node.env, model, W_.all());
     meetings_ = most;
+  }
+
+  std::vector<OwnArray> own() override {
+    std::vector<OwnArray> arrays;
+    arrays.push_back({"block", W_.all(), Owner::All});
+    arrays.push_back({"block.momentum", D_.all(), Owner::All});
+    return arrays;
+  }
+  Task<void> resume(Company& company, std::optional<Range> result,
+                    const std::vector<OwnArray>& own) override {
+    meetings_ = own[0].came && own[1].came ? 1 : 0;
+    if (meetings_ > 0 || !result) co_return;
+    co_await copy(company.node.env, W_.all(), *result);
+    co_await clear(company.node.env, D_.all());
+    meetings_ = 1;
   }
 
   void view_over() override { exchange_.forget(); }

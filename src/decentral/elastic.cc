@@ -60,6 +60,15 @@ class Elastic final : public Rendezvous {
     meetings_ = most;
   }
 
+  // The result is the center.
+  Task<void> resume(Company& company, std::optional<Range> result,
+                    const std::vector<OwnArray>& own) override {
+    (void)own;
+    if (!result) co_return;
+    co_await copy(company.node.env, center_.all(), *result);
+    meetings_ = in_step() || company.group.rank == Rank(0) ? 1 : 0;
+  }
+
   void view_over() override { busy_ = false; }
 
   Task<void> run(Leg& leg) override {

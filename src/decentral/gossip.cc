@@ -34,7 +34,9 @@ constexpr Elements kWeightElements{sizeof(double) / sizeof(float)};
 class Gossip final : public Rendezvous {
  public:
   Gossip(Node& node, const Learner& learner, const DecentralTerms& terms)
-      : Rendezvous(node, learner, terms), post_(node, N_ + kWeightElements, substance_) {}
+      : Rendezvous(node, learner, terms),
+        post_(node, N_ + kWeightElements, substance_),
+        kept_weight_(node.endpoint, kWeightElements, substance_) {}
 
   Task<void> begin(Company& company, Range model, const Roll& roll) override {
     (void)model;
@@ -49,6 +51,21 @@ class Gossip final : public Rendezvous {
     const double mean = have > 0 ? sum / have : 1;
     const double total = sum + mean * (static_cast<double>(all.size()) - have);
     weight_ = (told > 0 ? told : mean) / total;
+  }
+
+  std::vector<OwnArray> own() override {
+    const std::span<float> room = kept_weight_.all().data();
+    if (!room.empty()) std::memcpy(room.data(), &weight_, sizeof(weight_));
+    std::vector<OwnArray> arrays;
+    arrays.push_back({"weight", kept_weight_.all()});
+    return arrays;
+  }
+  Task<void> resume(Company& company, std::optional<Range> result,
+                    const std::vector<OwnArray>& own) override {
+    (void)company, (void)result;
+    const std::span<const float> room = kept_weight_.all().data();
+    if (own[0].came) std::memcpy(&weight_, room.data(), sizeof(weight_));
+    co_return;
   }
 
   void view_over() override { post_.view_over(); }
@@ -116,6 +133,7 @@ class Gossip final : public Rendezvous {
 
   double weight_ = 0;  // a_i; 0: not known yet
   Post post_;
+  Arena kept_weight_;  // as a checkpoint has it
   Gathering gathering_;
   std::optional<Arena> sum_;
 };

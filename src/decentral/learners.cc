@@ -23,7 +23,7 @@
 //   the end of a round is dear. Workers are to each other what the paper's GPUs are. Statistics
 //   beside the parameters follow z without momentum.
 // Failure: what a lost worker's z had since the last mean is lost. A newcomer's learners begin at
-//   the z that it is given.
+//   the z that it is given, and so do all after a resume: a checkpoint has each worker's z.
 #include <algorithm>
 #include <deque>
 #include <numeric>

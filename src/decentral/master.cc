@@ -49,6 +49,19 @@ class DrawnToMaster final : public Rendezvous {
     co_await copy(company.node.env, ahead_.all(), model);
     known_ = true;
   }
+  std::vector<OwnArray> own() override {
+    std::vector<OwnArray> arrays;
+    arrays.push_back({"mean", mean_.all()});
+    arrays.push_back({"ahead", ahead_.all()});
+    return arrays;
+  }
+  Task<void> resume(Company& company, std::optional<Range> result,
+                    const std::vector<OwnArray>& own) override {
+    (void)company, (void)result;
+    known_ = own[0].came && own[1].came;
+    co_return;
+  }
+
   void view_over() override {
     questions_.view_over();
     answers_.view_over();

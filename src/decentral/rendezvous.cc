@@ -23,6 +23,12 @@ Task<void> Rendezvous::result(Company& company, Range model, Range out) {
   co_await mean_of_all(company, terms_.exchange, model, out, scratch());
 }
 
+Task<void> Rendezvous::resume(Company& company, std::optional<Range> result,
+                              const std::vector<OwnArray>& own) {
+  (void)company, (void)result, (void)own;
+  co_return;
+}
+
 Range Rendezvous::scratch() {
   if (!scratch_) scratch_.emplace(node_.endpoint, N_, substance_);
   return scratch_->all();

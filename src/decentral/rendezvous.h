@@ -13,12 +13,13 @@
 #include "learner/learner.h"
 #include "runtime/range.h"
 #include "runtime/task.h"
+#include "strategy/own_state.h"
 
 namespace shoal {
 
 // Who is here when a view begins.
 struct Roll {
-  std::vector<bool> newcomers;          // by rank: they have the model of an older member
+  std::vector<bool> newcomers;          // by rank: they have the model of another, or a result
   std::vector<std::uint64_t> meetings;  // by rank, as each system counts them
 };
 
@@ -42,6 +43,12 @@ class Rendezvous {
   virtual Task<void> run(Leg& leg) = 0;
   // The model that counts, from those of all members: into `out`. By default their mean.
   virtual Task<void> result(Company& company, Range model, Range out);
+  // What a checkpoint keeps of this worker beside its model and optimizer.
+  virtual std::vector<OwnArray> own() { return {}; }
+  // From a checkpoint, before begin(): the same arrays, as far as they have come, and its result,
+  // where no member has gone on from that.
+  virtual Task<void> resume(Company& company, std::optional<Range> result,
+                            const std::vector<OwnArray>& own);
 
  protected:
   // Memory of a model's size, which others may read. It lives as long as the system.

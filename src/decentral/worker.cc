@@ -1,22 +1,18 @@
 #include "decentral/worker.h"
 
 #include <algorithm>
-#include <deque>
 #include <exception>
-#include <numeric>
 #include <optional>
 #include <tuple>
 #include <utility>
 
 #include "base/error.h"
 #include "collective/dissemination.h"
-#include "collective/tree.h"
 #include "decentral/rendezvous.h"
+#include "decentral/worker_views.h"
 #include "ps/dealer.h"
-#include "runtime/slices.h"
 #include "runtime/task_group.h"
 #include "strategy/segments.h"
-#include "strategy/shared_evaluation.h"
 
 namespace shoal {
 namespace {
@@ -31,67 +27,12 @@ struct Standing {
   std::uint64_t meetings = 0;  // of its system
   std::uint64_t valid = 0;     // 0: it is a newcomer
   std::uint64_t formed = 0;    // it has the result of the last epoch
+  std::uint64_t keeps = 0;     // it has loaded what all had of their own
 };
 
-class Worker {
- public:
-  Worker(Node& node, Learner& learner, Keeper& keeper, Replica& replica,
-         const DecentralOptions& options, const DecentralTerms& terms, Journal* journal)
-      : node_(node),
-        learner_(learner),
-        keeper_(keeper),
-        replica_(replica),
-        options_(options),
-        terms_(terms),
-        journal_(journal),
-        watch_(node.membership),
-        evaluation_(learner, replica),
-        way_(make_rendezvous(node, learner, terms)) {}
+}  // namespace
 
-  Task<void> run();
-
- private:
-  Task<bool> in_view(ViewPtr view);
-  Task<bool> to_the_end(Company& company);
-  Task<void> level_up(Company& company);
-  Task<void> hand_over(Company& company, Rank source, const std::vector<bool>& in_need);
-  Task<void> tell_place(Company& company, Rank source);
-  Task<void> train(Company& company);
-  Task<void> end_leg(Company& company);
-  Task<void> close_epoch(Company& company);
-  Task<void> form_result(Company& company);
-  Task<double> consensus_error(Company& company);
-  Task<void> evaluate(Company& company);
-  Task<void> save();
-
-  std::uint64_t samples_left() const;  // of the epoch at hand
-  bool epoch_over() const { return samples_left() == 0; }
-  std::uint64_t epochs_done() const;
-  bool ends() const { return stops_ || closed_ >= options_.epochs; }
-
-  Node& node_;
-  Learner& learner_;
-  Keeper& keeper_;
-  Replica& replica_;
-  const DecentralOptions& options_;
-  const DecentralTerms& terms_;
-  Journal* journal_;
-  ViewWatch watch_;
-  SharedEvaluation evaluation_;
-  std::unique_ptr<Rendezvous> way_;
-  Generation last_;  // the view that this worker is or was in
-  std::uint64_t legs_ = 0;
-  std::uint64_t closed_ = 0;
-  bool stops_ = false;
-  bool formed_ = false;          // all have the result of the last epoch
-  std::vector<Share> finished_;  // in the leg whose end is next
-  // What others may read or write until its generation is retired.
-  std::deque<Leg> past_;
-  Gathering gathering_;
-  std::vector<std::uint64_t> words_;
-};
-
-Task<void> Worker::run() {
+Task<void> DecentralWorker::run() {
   std::exception_ptr error;
   try {
     const InView body = [this](ViewPtr view) { return in_view(std::move(view)); };
@@ -106,7 +47,7 @@ Task<void> Worker::run() {
   replica_.exchange_copies();
 }
 
-Task<bool> Worker::in_view(ViewPtr view) {
+Task<bool> DecentralWorker::in_view(ViewPtr view) {
   past_.clear();
   replica_.ledger.revoke_all();
   const Group group(node_, kDecentral, view);
@@ -129,7 +70,7 @@ Task<bool> Worker::in_view(ViewPtr view) {
   co_return done;
 }
 
-Task<bool> Worker::to_the_end(Company& company) {
+Task<bool> DecentralWorker::to_the_end(Company& company) {
   co_await company.with_others(level_up(company));
   while (true) {
     stops_ = journal_ != nullptr && journal_->leave();
@@ -139,23 +80,32 @@ Task<bool> Worker::to_the_end(Company& company) {
   }
   // A job that is stopped leaves the model of now; one that was complete before has none here.
   if (stops_ || !formed_) co_await company.with_others(form_result(company));
-  if (stops_ && company.group.rank == Rank(0)) co_await save();
+  if (stops_) {
+    co_await company.with_others(collect_own(company));
+    if (company.group.rank == Rank(0)) co_await save();
+  }
   co_await company.with_others(barrier(company.group, company.operations()));
   co_return true;
 }
 
 // ---- A view begins
 
-Task<void> Worker::level_up(Company& company) {
-  const Standing own{
-      replica_.lineage.value(), legs_, closed_, way_->meetings(), replica_.valid ? 1U : 0U,
-      formed_ ? 1U : 0U};
+Task<void> DecentralWorker::level_up(Company& company) {
+  const Standing own{replica_.lineage.value(),
+                     legs_,
+                     closed_,
+                     way_->meetings(),
+                     replica_.valid ? 1U : 0U,
+                     formed_ ? 1U : 0U,
+                     replica_.kept.empty() ? 0U : 1U};
   const std::vector<Standing> all =
       co_await gathering_.of_all(company.group, own, company.operations());
   // Whoever has seen the end of a leg knows what all did in it.
   Rank source(0);
   for (std::uint32_t r = 1; r < all.size(); ++r) {
-    const auto key = [](const Standing& s) { return std::tuple(s.valid, s.lineage, s.legs); };
+    const auto key = [](const Standing& s) {
+      return std::tuple(s.valid, s.lineage, s.legs, s.keeps);
+    };
     if (key(all[r]) > key(all[source.value()])) source = Rank(r);
   }
   const Standing& first = all[source.value()];
@@ -168,6 +118,7 @@ Task<void> Worker::level_up(Company& company) {
       std::ranges::fill(replica_.slots().data(), 0.0F);
     }
     replica_.lineage = company.group.view->generation;
+    replica_.valid = false;
     closed_ = epochs_done();
   }
   Roll roll;
@@ -182,23 +133,29 @@ Task<void> Worker::level_up(Company& company) {
   }
   formed_ = std::ranges::all_of(all, [](const Standing& s) { return s.formed != 0; });
   const bool behind = first.legs > legs_ || need[company.group.rank.value()];
+  if (need[company.group.rank.value()]) replica_.valid = false;
   co_await tell_place(company, source);
   co_await hand_over(company, source, need);
   if (behind) finished_.clear();
   if (!nobody) closed_ = closed;
+  const Since since = nobody ? Since::Loaded : Since::GoneOn;
+  // Of a job that was complete the result is all that counts.
+  if (resumes_ && closed_ < options_.epochs) co_await resume_own(company, source, since, roll);
+  replica_.valid = true;  // Not before: a view that ends until then leaves all where they were.
   co_await way_->begin(company, replica_.w().slice(Elements(0), learner_.layout().averaged()),
                        roll);
   co_await end_leg(company);
 }
 
 // Where the source stands: everyone goes on from there.
-Task<void> Worker::tell_place(Company& company, Rank source) {
+Task<void> DecentralWorker::tell_place(Company& company, Rank source) {
   const std::uint64_t operation = company.operations(2);
   const bool own = company.group.rank == source;
   if (own) {
+    resumes_ = !replica_.kept.empty();
     words_ = to_words(replica_.ledger.place());
-    words_.insert(words_.begin(),
-                  {replica_.step.value(), replica_.lineage.value(), legs_, closed_});
+    words_.insert(words_.begin(), {replica_.step.value(), replica_.lineage.value(), legs_, closed_,
+                                   std::uint64_t{resumes_}});
   }
   const std::uint64_t length = own ? words_.size() : 0;
   const std::vector<std::uint64_t> lengths =
@@ -209,34 +166,34 @@ Task<void> Worker::tell_place(Company& company, Rank source) {
       co_await gathering_.of_all(company.group, mine, operation + 1);
   if (own) co_return;
   std::span<const std::uint64_t> told(all.data() + source.value() * words_.size(), words_.size());
-  const std::span<const std::uint64_t> head = told.first(4);
-  told = told.subspan(4);
+  const std::span<const std::uint64_t> head = told.first(5);
+  told = told.subspan(5);
   Progress there{Step(head[0]), Generation(static_cast<std::uint32_t>(head[1])), place_from(told)};
   const bool valid = replica_.valid;
   replica_.restore(there);
   replica_.valid = valid;
   legs_ = head[2];
   closed_ = head[3];
+  resumes_ = head[4] != 0;
 }
 
-Task<void> Worker::hand_over(Company& company, Rank source, const std::vector<bool>& in_need) {
+Task<void> DecentralWorker::hand_over(Company& company, Rank source,
+                                      const std::vector<bool>& in_need) {
   if (std::ranges::count(in_need, true) == 0) co_return;
   const std::vector<Range> arrays{replica_.w(), replica_.slots()};
   co_await copy_from(company, source, in_need, arrays);
-  if (in_need[company.group.rank.value()]) {
-    replica_.valid = true;
+  if (in_need[company.group.rank.value()])
     node_.env.probe("decentral: a newcomer got the model of another");
-  }
 }
 
 // ---- Training
 
-std::uint64_t Worker::epochs_done() const {
+std::uint64_t DecentralWorker::epochs_done() const {
   const LedgerPlace place = replica_.ledger.place();
   return place.epoch + (place.done() == replica_.ledger.samples_per_epoch() ? 1 : 0);
 }
 
-std::uint64_t Worker::samples_left() const {
+std::uint64_t DecentralWorker::samples_left() const {
   const LedgerPlace place = replica_.ledger.place();
   // Of an epoch that is closed the next one follows, with the next deal.
   const bool past = place.epoch < closed_;
@@ -248,7 +205,7 @@ std::uint64_t Worker::samples_left() const {
   return wanted > done ? wanted - done : 0;
 }
 
-Task<void> Worker::train(Company& company) {
+Task<void> DecentralWorker::train(Company& company) {
   company.next_leg();
   Leg& leg = past_.emplace_back(company, learner_, replica_, terms_, samples_left(), journal_);
   const Context context = co_await current();
@@ -270,7 +227,7 @@ Task<void> Worker::train(Company& company) {
 }
 
 // All that was done in the leg has ended; the rest can be dealt again.
-Task<void> Worker::end_leg(Company& company) {
+Task<void> DecentralWorker::end_leg(Company& company) {
   const std::uint64_t operation = company.operations(2);
   const std::uint64_t own = finished_.size();
   const std::vector<std::uint64_t> counts =
@@ -296,90 +253,12 @@ Task<void> Worker::end_leg(Company& company) {
   }
   const std::uint64_t row = options_.batch * company.size();
   replica_.step += Step((samples + row - 1) / row);
-  if (samples > 0) ++legs_;
+  if (samples > 0) {
+    ++legs_;
+    replica_.kept.clear();  // Whoever comes now would be too far behind.
+  }
   finished_.clear();
 }
-
-// ---- An epoch ends
-
-Task<void> Worker::close_epoch(Company& company) {
-  co_await form_result(company);
-  co_await evaluate(company);
-  if (company.group.rank == Rank(0)) co_await save();
-  co_await barrier(company.group, company.operations());
-  closed_ = replica_.ledger.place().epoch + 1;
-}
-
-Task<void> Worker::form_result(Company& company) {
-  const Layout& layout = learner_.layout();
-  const Range model = replica_.w().slice(Elements(0), layout.averaged());
-  const Range out = replica_.next_w();
-  co_await way_->result(company, model, out.slice(Elements(0), layout.averaged()));
-  co_await copy(node_.env, replica_.next_slots(), replica_.slots());
-  const Elements side = layout.all() - layout.averaged();
-  const Range there = out.slice(layout.averaged(), side);
-  co_await copy(node_.env, there, replica_.w().slice(layout.averaged(), side));
-  if (!company.alone() && side > Elements(0))
-    co_await tree_broadcast(company.group, Rank(0), there, company.operations());
-  formed_ = true;
-}
-
-Task<double> Worker::consensus_error(Company& company) {
-  const std::span<const float> own = replica_.parameters().data();
-  const std::span<const float> result = replica_.next_w().slice(Elements(0), replica_.N).data();
-  double sum = 0;
-  const SliceWork work = [&](std::size_t from, std::size_t to) {
-    for (std::size_t i = from; i < to; ++i) {
-      const double d = static_cast<double>(own[i]) - static_cast<double>(result[i]);
-      sum += d * d;
-    }
-  };
-  co_await in_slices(node_.env, Work::Reduce, replica_.N.value(), own.empty(), Order::Forward, 1,
-                     work);
-  const std::vector<double> all =
-      co_await gathering_.of_all(company.group, sum, company.operations());
-  co_return std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
-}
-
-// The result is the replica's state for as long as it is looked at.
-Task<void> Worker::evaluate(Company& company) {
-  if (!options_.evaluate) co_return;
-  const double consensus = co_await consensus_error(company);
-  const std::uint64_t operation = company.operations(2);
-  const Time begin = node_.env.now();
-  EvaluationReport report;
-  report.step = replica_.step;
-  report.epoch = replica_.ledger.place().epoch + 1;
-  evaluation_.forget();
-  replica_.exchange_copies();
-  std::exception_ptr error;
-  try {
-    report.total = co_await evaluation_.run(company.group, operation);
-  } catch (...) {
-    error = std::current_exception();
-  }
-  replica_.exchange_copies();
-  if (error) std::rethrow_exception(error);
-  report.consensus = consensus;
-  report.took = node_.env.now() - begin;
-  if (journal_ != nullptr) co_await journal_->evaluated(report);
-}
-
-Task<void> Worker::save() {
-  learner_.pause();
-  replica_.exchange_copies();
-  std::exception_ptr error;
-  try {
-    co_await keeper_.save(replica_);
-  } catch (...) {
-    error = std::current_exception();
-  }
-  replica_.exchange_copies();
-  if (error) std::rethrow_exception(error);
-  if (journal_ != nullptr) journal_->saved(replica_.step);
-}
-
-}  // namespace
 
 Task<void> decentral_worker(Node& node, Learner& learner, Keeper& keeper, Replica& replica,
                             DecentralOptions options, Journal* journal) {
@@ -401,7 +280,7 @@ Task<void> decentral_worker(Node& node, Learner& learner, Keeper& keeper, Replic
     return eta(options.schedule, options.eta, std::min(t, total), per_epoch, total,
                options.workers);
   };
-  Worker worker(node, learner, keeper, replica, options, terms, journal);
+  DecentralWorker worker(node, learner, keeper, replica, options, terms, journal);
   co_await worker.run();
 }
 

@@ -10,8 +10,8 @@
 // Symbols: P workers, N parameters, B samples a step of a worker, tau steps between meetings.
 // Cost: that of the system; at an epoch's end an all-reduce of N, or a broadcast.
 // Failure: a lost worker's model is lost with it, and its shares of the leg are dealt again. A
-//   newcomer begins with the model of another. When all are lost, all begin from the model that was
-//   saved.
+//   newcomer begins with the model of another. When all are lost, each begins with the model and
+//   the optimizer that it had when the result was last saved, or with that result.
 #pragma once
 
 #include <cstdint>

@@ -1,12 +1,15 @@
 // Replica: the state that every worker of a synchronous job holds alike, and the Keeper, which
-// holds it when no worker is left.
+// holds it when no worker is left; beside it what each worker has that no other does.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/types.h"
 #include "data/ledger.h"
@@ -25,6 +28,14 @@ struct Progress {
   auto operator<=>(const Progress&) const = default;
 };
 
+// Numbers that one worker had and no other, as they are saved and loaded (own_state.h).
+struct KeptArray {
+  NodeId node;  // the worker
+  std::string name;
+  ConstBuf numbers;
+  std::shared_ptr<const void> hold;  // keeps them readable
+};
+
 struct Replica {
   // `slots_each` numbers of optimizer state for each parameter.
   Replica(Endpoint& endpoint, const Learner& learner, Ledger epochs, unsigned slots_each = 0)
@@ -41,6 +52,8 @@ struct Replica {
   Generation lineage;
   Ledger ledger;
   bool valid = false;  // holds a state at all; false for a newcomer
+  // Of all workers: what a keeper saves beside the state, and what it has loaded.
+  std::vector<KeptArray> kept;
 
   // The gradient of the step at hand; and as much memory beside it, of the collectives, which is
   // made when it is first asked for: one worker alone never does.
@@ -105,7 +118,8 @@ class Keeper {
   virtual ~Keeper() = default;
   // Done = it survives any crash.
   virtual Task<void> save(Replica& replica) = 0;
-  // The newest state saved into `replica`'s state, ledger and step; false: there is none.
+  // The newest state saved into `replica`'s state, ledger and step, and what workers had of their
+  // own into `kept`; false: there is none.
   virtual Task<bool> load(Replica& replica) = 0;
 };
 

@@ -253,6 +253,7 @@ Task<void> Worker::level_up(const Group& group) {
   transfer_.agreed(plan.source, in_need(standings, plan), group.rank);
   if (group.rank == plan.source && plan.from_keeper) {
     const bool loaded = co_await keeper_.load(replica_);
+    replica_.kept.clear();  // Nobody has anything of its own here.
     if (!loaded) {
       replica_.restore(Progress{});
       transfer_.make_initial_state();

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <deque>
+#include <memory>
 
 #include "base/error.h"
 #include "checkpoint/model_file.h"
@@ -12,6 +14,8 @@ namespace {
 constexpr const char* kProgressPart = "progress";
 constexpr const char* kProgressBegin = "shoal-progress 2";
 constexpr const char* kOptimizerPart = "optimizer.safetensors";
+constexpr std::string_view kWorkerPart = "worker-";
+constexpr std::string_view kWorkerPartEnd = ".safetensors";
 
 // "step 120" and so on, a line each; then the terms.
 std::string to_text(const Progress& p, const std::vector<std::string>& terms) {
@@ -81,6 +85,51 @@ Progress parse_progress(std::string_view text, Step step, const std::vector<std:
   return p;
 }
 
+// A file for each worker that has something of its own. The headers go into `headers`.
+std::vector<SnapshotPart> worker_parts(const std::vector<KeptArray>& kept,
+                                       std::deque<std::string>& headers) {
+  std::vector<SnapshotPart> parts;
+  for (auto one = kept.begin(); one != kept.end();) {
+    const auto next =
+        std::find_if(one, kept.end(), [&](const KeptArray& k) { return k.node != one->node; });
+    SnapshotPart part;
+    part.name = fmt::format("{}{}{}", kWorkerPart, one->node, kWorkerPartEnd);
+    std::vector<TensorInfo> infos;
+    for (auto array = one; array != next; ++array)
+      infos.push_back({array->name,
+                       Dtype::F32,
+                       {static_cast<std::int64_t>(array->numbers.size.value() / sizeof(float))}});
+    headers.push_back(safetensors_header(infos, {}));
+    part.pieces.push_back(const_buf(std::span<const char>(headers.back())));
+    for (; one != next; ++one) part.pieces.push_back(one->numbers);
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+std::optional<NodeId> worker_of(std::string_view part) {
+  if (!part.starts_with(kWorkerPart) || !part.ends_with(kWorkerPartEnd)) return std::nullopt;
+  part.remove_prefix(kWorkerPart.size());
+  part.remove_suffix(kWorkerPartEnd.size());
+  std::uint32_t node = 0;
+  const auto [stopped, error] = std::from_chars(part.data(), part.data() + part.size(), node);
+  if (error != std::errc{} || stopped != part.data() + part.size()) return std::nullopt;
+  return NodeId(node);
+}
+
+std::vector<KeptArray> kept_of(Snapshot& snapshot, const std::string& folder) {
+  std::vector<KeptArray> kept;
+  for (Snapshot::Part& part : snapshot.parts) {
+    const std::optional<NodeId> node = worker_of(part.name);
+    if (!node) continue;
+    const auto file = std::make_shared<const std::vector<std::byte>>(std::move(part.content));
+    const SafetensorsView view = parse_safetensors(*file, folder + part.name);
+    for (const SafeTensor& t : view.tensors)
+      kept.push_back({*node, t.info.name, const_buf(t.data), file});
+  }
+  return kept;
+}
+
 const std::vector<std::byte>& part_of(const Snapshot& snapshot, const char* name) {
   const std::vector<std::byte>* const part = snapshot.part(name);
   if (part == nullptr)
@@ -128,6 +177,8 @@ Task<void> SnapshotKeeper::save(Replica& replica) {
     optimizer = co_await model_file(node_.env, slots, state.bytes(), SafetensorsMetadata());
     parts.push_back(SnapshotPart{kOptimizerPart, optimizer.pieces});
   }
+  std::deque<std::string> headers;
+  std::ranges::move(worker_parts(replica.kept, headers), std::back_inserter(parts));
   std::vector<ConstBuf> text{const_buf(std::span<const char>(progress))};
   parts.push_back(SnapshotPart{kProgressPart, std::move(text)});
   co_await store_.write(replica.step, std::move(parts));
@@ -143,7 +194,7 @@ Task<bool> SnapshotKeeper::load(Replica& replica) {
         "Hint: bring one back from a copy, or remove the folder `checkpoint` to start anew",
         warnings_.back()));
   if (!restored.snapshot) co_return false;
-  const Snapshot& snapshot = *restored.snapshot;
+  Snapshot& snapshot = *restored.snapshot;
   const std::vector<std::byte>& text = part_of(snapshot, kProgressPart);
   const Progress progress = parse_progress(
       {reinterpret_cast<const char*>(text.data()), text.size()}, snapshot.step, terms_);
@@ -156,6 +207,7 @@ Task<bool> SnapshotKeeper::load(Replica& replica) {
     co_await load_model(node_.env, slots, part_of(snapshot, kOptimizerPart), file + kOptimizerPart,
                         state.bytes());
   }
+  replica.kept = kept_of(snapshot, file);
   replica.restore(progress);
   co_return true;
 }

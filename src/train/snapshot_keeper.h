@@ -2,6 +2,7 @@
 //
 //   model.safetensors       parameters and buffers, under the module's own names
 //   optimizer.safetensors   the optimizer's slots, as 0.NAME, 1.NAME; when the rule has any
+//   worker-N.safetensors    what the worker that is node N had of its own, as arrays without shape
 //   progress                step, place in the epoch, and what must be the same to go on
 #pragma once
 

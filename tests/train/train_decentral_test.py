@@ -63,6 +63,8 @@ class Stopped(ServersTest):
         stopped = summary(folder)
         self.assertEqual(complete_checkpoint(folder), stopped["steps"])
         self.assertGreater(len(metrics(folder)), 0)
+        kept = folder / "checkpoint" / f"step-{stopped['steps']}"
+        self.assertEqual(sorted(f.name for f in kept.glob("worker-*")), [f"worker-{k}.safetensors" for k in range(3)])
         finished = self.resume(folder, "--workers", "2").finish()
         self.assertEqual(finished.code, 0, finished)
         self.assert_ledger(summary(folder), 60 * 2000)

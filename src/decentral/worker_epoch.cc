@@ -1,0 +1,145 @@
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <iterator>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "collective/tree.h"
+#include "decentral/rendezvous.h"
+#include "decentral/worker_views.h"
+#include "runtime/slices.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::ptrdiff_t kOfReplica = 2;  // arrays of a worker's own, before its system's
+
+}  // namespace
+
+// ---- An epoch ends
+
+Task<void> DecentralWorker::close_epoch(Company& company) {
+  co_await form_result(company);
+  co_await evaluate(company);
+  co_await collect_own(company);
+  if (company.group.rank == Rank(0)) co_await save();
+  co_await barrier(company.group, company.operations());
+  closed_ = replica_.ledger.place().epoch + 1;
+}
+
+Task<void> DecentralWorker::form_result(Company& company) {
+  const Layout& layout = learner_.layout();
+  const Range model = replica_.w().slice(Elements(0), layout.averaged());
+  const Range out = replica_.next_w();
+  co_await way_->result(company, model, out.slice(Elements(0), layout.averaged()));
+  co_await copy(node_.env, replica_.next_slots(), replica_.slots());
+  const Elements side = layout.all() - layout.averaged();
+  const Range there = out.slice(layout.averaged(), side);
+  co_await copy(node_.env, there, replica_.w().slice(layout.averaged(), side));
+  if (!company.alone() && side > Elements(0))
+    co_await tree_broadcast(company.group, Rank(0), there, company.operations());
+  formed_ = true;
+}
+
+Task<double> DecentralWorker::consensus_error(Company& company) {
+  const std::span<const float> own = replica_.parameters().data();
+  const std::span<const float> result = replica_.next_w().slice(Elements(0), replica_.N).data();
+  double sum = 0;
+  const SliceWork work = [&](std::size_t from, std::size_t to) {
+    for (std::size_t i = from; i < to; ++i) {
+      const double d = static_cast<double>(own[i]) - static_cast<double>(result[i]);
+      sum += d * d;
+    }
+  };
+  co_await in_slices(node_.env, Work::Reduce, replica_.N.value(), own.empty(), Order::Forward, 1,
+                     work);
+  const std::vector<double> all =
+      co_await gathering_.of_all(company.group, sum, company.operations());
+  co_return std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
+}
+
+// The result is the replica's state for as long as it is looked at.
+Task<void> DecentralWorker::evaluate(Company& company) {
+  if (!options_.evaluate) co_return;
+  const double consensus = co_await consensus_error(company);
+  const std::uint64_t operation = company.operations(2);
+  const Time begin = node_.env.now();
+  EvaluationReport report;
+  report.step = replica_.step;
+  report.epoch = replica_.ledger.place().epoch + 1;
+  evaluation_.forget();
+  replica_.exchange_copies();
+  std::exception_ptr error;
+  try {
+    report.total = co_await evaluation_.run(company.group, operation);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  replica_.exchange_copies();
+  if (error) std::rethrow_exception(error);
+  report.consensus = consensus;
+  report.took = node_.env.now() - begin;
+  if (journal_ != nullptr) co_await journal_->evaluated(report);
+}
+
+std::vector<OwnArray> DecentralWorker::own_arrays() {
+  std::vector<OwnArray> arrays;
+  arrays.push_back({"model", replica_.w()});
+  arrays.push_back({"optimizer", replica_.slots()});
+  std::ranges::move(way_->own(), std::back_inserter(arrays));
+  return arrays;
+}
+
+// What rank 0 is about to save.
+Task<void> DecentralWorker::collect_own(Company& company) {
+  const std::uint64_t operation = company.operations();
+  replica_.kept.clear();
+  if (replica_.g().phantom()) co_return;
+  co_await own_state_.collect(company.group, own_arrays(), operation, replica_.kept);
+}
+
+Task<void> DecentralWorker::save() {
+  learner_.pause();
+  replica_.exchange_copies();
+  std::exception_ptr error;
+  try {
+    co_await keeper_.save(replica_);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  replica_.kept.clear();
+  replica_.exchange_copies();
+  if (error) std::rethrow_exception(error);
+  if (journal_ != nullptr) journal_->saved(replica_.step);
+}
+
+// ---- A resume
+
+// Whoever comes in and had a model of its own goes on with that.
+Task<void> DecentralWorker::resume_own(Company& company, Rank source, Since since, Roll& roll) {
+  const std::uint64_t operation = company.operations(2);
+  const bool comes = roll.newcomers[company.group.rank.value()];
+  if (since == Since::Loaded) co_await copy(node_.env, replica_.next_w(), replica_.w());
+  std::vector<OwnArray> own = own_arrays();
+  co_await own_state_.give_back(company.group, source, roll.newcomers, own, operation,
+                                replica_.kept);
+  const bool has_model = comes && own.front().came;
+  own.erase(own.begin(), own.begin() + kOfReplica);
+  std::optional<Range> result;
+  if (since == Since::Loaded)
+    result = replica_.next_w().slice(Elements(0), learner_.layout().averaged());
+  if (comes) co_await way_->resume(company, result, own);
+  const std::array<std::uint64_t, 2> told{std::uint64_t{comes && !has_model}, way_->meetings()};
+  const std::span<const std::uint64_t> mine = told;
+  const std::vector<std::uint64_t> all =
+      co_await gathering_.of_all(company.group, mine, operation + 1);
+  for (std::size_t r = 0; r < company.size(); ++r) {
+    roll.newcomers[r] = all[2 * r] != 0;
+    roll.meetings[r] = all[2 * r + 1];
+  }
+  if (has_model) node_.env.probe("decentral: a worker went on with a model of its own");
+}
+
+}  // namespace shoal

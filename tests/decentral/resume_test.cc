@@ -1,0 +1,80 @@
+// All workers are lost, and each goes on with what it had of its own when the result was saved.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "decentral/decentral_job.h"
+#include "strategy/registry.h"
+
+namespace shoal {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t kWorkers = 4;
+constexpr const char* kOwn = "decentral: a worker went on with a model of its own";
+
+DecentralJob two_epochs(const char* system) {
+  DecentralJob job = DecentralJob::like(system);
+  job.options.epochs = 2;
+  job.options.eta = 0.01;
+  job.options.rule = default_rule(RuleKind::Momentum);
+  // 10 steps an epoch: at its end the models are apart.
+  job.options.peering.tau = job.options.peering.tau > 1 ? 3 : 1;
+  job.options.peering.in_step = true;
+  return job;
+}
+
+// All are killed at once, and start again.
+void lose_all(DecentralJob& job, Time when) {
+  World world(DecentralJob::cluster(kWorkers), {.seed = kDecentralSeed});
+  world.at(when, [&] {
+    for (std::uint32_t n = 0; n < kWorkers; ++n) {
+      world.kill(NodeId(n), true);
+      world.restart_at(NodeId(n), when + 500ms);
+    }
+  });
+  job.run(world, kWorkers);
+}
+
+class Resume : public testing::TestWithParam<const char*> {};
+
+TEST_P(Resume, GivesTheBitsOfTheRunThatWasNotInterrupted) {
+  DecentralJob whole = two_epochs(GetParam());
+  whole.run(kWorkers);
+  EXPECT_FALSE(whole.outcome.probes.contains(kOwn));
+  DecentralJob cut = two_epochs(GetParam());
+  lose_all(cut, Time(whole.outcome.end.time_since_epoch() * 4 / 5));
+  EXPECT_EQ(cut.outcome.probes[kOwn], kWorkers);
+  EXPECT_TRUE(cut.results == whole.results);
+  EXPECT_TRUE(cut.models == whole.models);
+  EXPECT_EQ(cut.applied, whole.applied);
+}
+
+INSTANTIATE_TEST_SUITE_P(Systems, Resume,
+                         testing::Values("sparknet", "parallel-sgd", "bmuf", "diloco", "easgd",
+                                         "d-psgd", "butterfly-sgd", "malt", "tree-easgd"),
+                         [](const auto& tested) {
+                           std::string name = tested.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+TEST(Resume, AtTheirOwnPaceAllTrainToTheEnd) {
+  for (const char* system : {"easgd", "gosgd", "mpca-sgd", "crossbow", "ako", "dogwild"}) {
+    DecentralJob whole = two_epochs(system);
+    whole.options.peering = find_system(system).recipe.peering;
+    whole.run(kWorkers);
+    DecentralJob cut = two_epochs(system);
+    cut.options.peering = whole.options.peering;
+    lose_all(cut, Time(whole.outcome.end.time_since_epoch() * 4 / 5));
+    EXPECT_EQ(cut.outcome.probes[kOwn], kWorkers) << system;
+    EXPECT_EQ(cut.applied, whole.applied) << system;
+    const std::vector<float>& w = cut.results.at(NodeId(0));
+    EXPECT_LT(cut.loss(w), cut.loss(std::vector<float>(w.size(), 0.0F))) << system;
+  }
+}
+
+}  // namespace
+}  // namespace shoal
