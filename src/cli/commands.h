@@ -13,6 +13,7 @@ Command doctor_command();
 // `program` is what follows -- on the command line; nothing there: null.
 Command launch_command(const std::vector<std::string>* program);
 Command probe_command();  // what `train` starts to measure ways of computing
+Command report_command();
 Command simulate_command();
 Command swarm_command();
 Command systems_command();

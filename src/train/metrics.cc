@@ -56,11 +56,12 @@ std::string to_json_line(const StepMetrics& m) {
   return fmt::format(
       "{{\"node\":{},\"step\":{},\"view\":{},\"epoch\":{},\"time_s\":{:.6f},\"loss\":{},"
       "\"accuracy\":{},"
-      "\"eta\":{},\"samples\":{},\"compute_s\":{},\"wait_s\":{},\"bytes_sent\":{},"
-      "\"staleness\":{}}}\n",
+      "\"eta\":{},\"samples\":{},\"compute_s\":{},\"overlap_s\":{},\"wait_s\":{},\"update_s\":{},"
+      "\"bytes_sent\":{},\"staleness\":{}}}\n",
       m.node, m.step, m.view, m.epoch, seconds(m.time), json_number(m.loss),
       json_number(m.accuracy), json_number(m.eta), m.samples, json_number(m.compute_s),
-      json_number(m.wait_s), m.bytes_sent, json_number(m.staleness));
+      json_number(m.overlap_s), json_number(m.wait_s), json_number(m.update_s), m.bytes_sent,
+      json_number(m.staleness));
 }
 
 }  // namespace shoal

@@ -22,8 +22,10 @@ struct StepMetrics {
   double eta = kUnknown;
   std::uint64_t samples = 0;  // of this node in this step
   double compute_s = 0;
-  double wait_s = 0;  // for others
-  Bytes bytes_sent;
+  double overlap_s = 0;  // of compute_s, with gradients under way
+  double wait_s = 0;     // for others
+  double update_s = 0;
+  Bytes bytes_sent;             // since the node was last started
   double staleness = kUnknown;  // steps between the parameters read and those updated
 };
 

@@ -5,6 +5,23 @@
 #include <utility>
 
 namespace shoal {
+namespace {
+
+// How long between `begin` and `end` at least one bucket was under way.
+Duration under_way(std::vector<ExchangeSpan> spans, Time begin, Time end) {
+  std::ranges::sort(spans, {}, &ExchangeSpan::begin);
+  Duration sum{};
+  for (const ExchangeSpan& span : spans) {
+    const Time from = std::max(begin, span.begin);
+    const Time to = std::min(end, span.end);
+    if (to <= from) continue;
+    sum += to - from;
+    begin = to;
+  }
+  return sum;
+}
+
+}  // namespace
 
 NodeId spokesman(const View& view) {
   const auto lives = [](const Member& m) {
@@ -53,12 +70,18 @@ void RunJournal::add_spans(const StepReport& report, Time now) {
   if (report.wait > Duration::zero())
     trace_.add(TraceSpan{node_.id, Track::Communication, "wait", report.step, reduced, updated});
   trace_.add(TraceSpan{node_.id, Track::Compute, "update", report.step, updated, now});
+  for (const ExchangeSpan& span : report.exchanges)
+    trace_.add(TraceSpan{node_.id, Track::Communication, fmt::format("bucket {}", span.bucket),
+                         report.step, span.begin, span.end});
 }
 
 Task<void> RunJournal::step_done(StepReport report) {
   const Time now = node_.env.now();
   totals_.samples += report.samples;
+  const Time computed = now - report.update - report.wait;
+  const Duration overlap = under_way(report.exchanges, computed - report.compute, computed);
   totals_.compute += report.compute;
+  totals_.overlap += overlap;
   totals_.wait += report.wait;
   totals_.update += report.update;
   ++totals_.steps;
@@ -80,7 +103,9 @@ Task<void> RunJournal::step_done(StepReport report) {
   m.eta = report.eta;
   m.samples = report.own.samples;
   m.compute_s = seconds(report.compute);
+  m.overlap_s = seconds(overlap);
   m.wait_s = seconds(report.wait);
+  m.update_s = seconds(report.update);
   m.bytes_sent = node_.endpoint.sent();
   m.staleness = report.staleness;
   co_await folder_.add(m);
@@ -100,6 +125,23 @@ Task<void> RunJournal::step_done(StepReport report) {
   show(progress_.step(p));
 }
 
+EvaluationRow RunJournal::evaluation_row(const EpochRow& row, const EvaluationReport& report,
+                                         Time now) const {
+  EvaluationRow e;
+  e.epoch = report.epoch;
+  e.step = report.step;
+  e.clock_s = seconds(now);
+  e.time_s = seconds(now - totals_.begin - totals_.evaluation);
+  e.eval_s = seconds(report.took);
+  e.train_loss = row.train_loss;
+  e.train_accuracy = row.train_accuracy;
+  e.test_loss = row.test_loss;
+  e.test_accuracy = row.test_accuracy;
+  e.bytes_sent = static_cast<double>(node_.endpoint.sent().value());
+  if (report.consensus) e.consensus = *report.consensus;
+  return e;
+}
+
 Task<void> RunJournal::evaluated(EvaluationReport report) {
   const Time now = node_.env.now();
   totals_.evaluation += report.took;
@@ -117,9 +159,11 @@ Task<void> RunJournal::evaluated(EvaluationReport report) {
   row.seconds = took;
   const bool again = !totals_.rows.empty() && totals_.rows.back().epoch == row.epoch;
   if (again) totals_.rows.pop_back();
+  if (again) totals_.evaluations.pop_back();
   if (again && report.consensus) totals_.consensus.pop_back();
   if (report.consensus) totals_.consensus.push_back(*report.consensus);
   totals_.rows.push_back(row);
+  totals_.evaluations.push_back(evaluation_row(row, report, now));
   show(progress_.epoch_end(row, options_.epochs));
   std::vector<Scalar> scalars{
       Scalar{"train/epoch_loss", static_cast<float>(row.train_loss)},

@@ -30,11 +30,12 @@ struct RunJournalOptions {
 // Sums over the run, for its summary.
 struct RunTotals {
   std::vector<EpochRow> rows;
+  std::vector<EvaluationRow> evaluations;
   Score train;  // of the last evaluated epoch, else of all steps made here; this worker's share
   Score test;   // of the last evaluation
   std::uint64_t samples = 0;
   Step steps;  // made here, without those before a resume
-  Duration compute{}, wait{}, update{}, evaluation{};
+  Duration compute{}, overlap{}, wait{}, update{}, evaluation{};
   Time begin, end;
   Duration missed{};  // of the run, before this life of the worker
   bool left = false;  // before the last step
@@ -72,6 +73,7 @@ class RunJournal final : public Journal {
  private:
   void show(const std::string& text) const;
   void add_spans(const StepReport& report, Time now);
+  EvaluationRow evaluation_row(const EpochRow& row, const EvaluationReport& report, Time now) const;
 
   Node& node_;
   RunFolder& folder_;

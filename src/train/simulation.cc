@@ -30,11 +30,13 @@ TrainResult result_of(const SimulatedJob& job) {
   const auto speaker = std::ranges::find_if(job.results, speaks);
   TrainResult result = (speaker == job.results.end() ? job.results.begin() : speaker)->second;
   Summary& s = result.summary;
-  s.compute_s = s.wait_s = s.bytes_sent_per_worker = 0;
+  s.compute_s = s.overlap_s = s.wait_s = s.update_s = s.bytes_sent_per_worker = 0;
   const double part = 1 / static_cast<double>(job.results.size());
   for (const auto& [node, other] : job.results) {
     s.compute_s += part * other.summary.compute_s;
+    s.overlap_s += part * other.summary.overlap_s;
     s.wait_s += part * other.summary.wait_s;
+    s.update_s += part * other.summary.update_s;
     s.bytes_sent_per_worker += part * other.summary.bytes_sent_per_worker;
   }
   return result;

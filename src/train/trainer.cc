@@ -135,6 +135,7 @@ Summary summarize(const TrainPlan& plan, const RunTotals& totals, const Ledger& 
   s.servers = plan.recipe.serving.servers;
   const LedgerPlace place = ledger.place();
   s.epochs = (place.epoch * plan.samples + place.done()) / plan.samples;
+  s.samples = plan.samples;
   s.batch = plan.batch;
   s.steps = step;
   s.train_loss = mean_loss(totals.train);
@@ -142,14 +143,18 @@ Summary summarize(const TrainPlan& plan, const RunTotals& totals, const Ledger& 
   s.test_loss = mean_loss(totals.test);
   s.test_accuracy = accuracy(totals.test);
   const double trained = seconds(totals.end - totals.begin) - seconds(totals.evaluation);
+  s.begin_s = seconds(totals.begin);
   s.wall_s = trained + seconds(totals.missed);
   s.eval_s = seconds(totals.evaluation);
   s.samples_per_s = trained > 0 ? static_cast<double>(totals.samples) / trained : kUnknown;
   s.compute_s = seconds(totals.compute);
+  s.overlap_s = seconds(totals.overlap);
   s.wait_s = seconds(totals.wait);
+  s.update_s = seconds(totals.update);
   s.lost_nodes = totals.lost_nodes;
   s.staleness = totals.staleness;
   s.consensus = totals.consensus;
+  s.evaluations = totals.evaluations;
   const auto ended = [tally = ledger.tally()](SampleEnd end) {
     return tally.ended[static_cast<std::size_t>(end)];
   };

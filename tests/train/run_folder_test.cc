@@ -106,12 +106,13 @@ TEST(Metrics, ALineIsJsonWithNullForWhatIsUnknown) {
   m.samples = 64;
   m.compute_s = 0.25;
   m.wait_s = std::numeric_limits<double>::infinity();
+  m.update_s = 0.125;
   m.bytes_sent = Bytes(1'000'000'000'000);
   EXPECT_EQ(
       to_json_line(m),
       R"({"node":3,"step":120,"view":4,"epoch":2,"time_s":1.500000,"loss":0.1,"accuracy":null,)"
-      R"("eta":1e-05,"samples":64,"compute_s":0.25,"wait_s":null,)"
-      R"("bytes_sent":1000000000000,"staleness":null})"
+      R"("eta":1e-05,"samples":64,"compute_s":0.25,"overlap_s":0,"wait_s":null,)"
+      R"("update_s":0.125,"bytes_sent":1000000000000,"staleness":null})"
       "\n");
 }
 

@@ -1,0 +1,22 @@
+# Writes OUTPUT, a C++ file that has texts in it: cmake -D OUTPUT=file -D HEADER=header -D NAMESPACE=name
+#   -D "TEXTS=kName|file,kOther|file" -P EmbedText.cmake
+# A literal has at most 16,000 characters: longer ones are beyond what compilers promise to take.
+set(source "#include \"${HEADER}\"\n\nnamespace ${NAMESPACE} {\n\n")
+string(REPLACE "," ";" texts "${TEXTS}")
+foreach(text IN LISTS texts)
+  string(REPLACE "|" ";" parts "${text}")
+  list(GET parts 0 name)
+  list(GET parts 1 file)
+  file(READ "${file}" content)
+  string(APPEND source "const std::string_view ${name} =\n")
+  string(LENGTH "${content}" length)
+  set(at 0)
+  while(at LESS length)
+    string(SUBSTRING "${content}" ${at} 16000 piece)
+    string(APPEND source "R\"~embedded~(${piece})~embedded~\"\n")
+    math(EXPR at "${at} + 16000")
+  endwhile()
+  string(APPEND source ";\n\n")
+endforeach()
+string(APPEND source "}  // namespace ${NAMESPACE}\n")
+file(WRITE "${OUTPUT}" "${source}")
