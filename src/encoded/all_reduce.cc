@@ -28,7 +28,7 @@ EncodedForm parse_encoded_form(std::string_view name) {
 }
 
 EncodedForm form_for(const Encoding& encoding, std::uint64_t P) {
-  if (P <= 2) return EncodedForm::Gather;
+  if (P <= 2 || !has_codec(encoding)) return EncodedForm::Gather;
   return make_codec(encoding)->sparse() ? EncodedForm::Sparse : EncodedForm::Direct;
 }
 

@@ -36,37 +36,62 @@ Encoder::Encoder(Endpoint& endpoint, EncoderOptions options, Cuts pieces, Substa
     : endpoint_(endpoint),
       options_(options),
       substance_(substance),
-      codec_(make_codec(at_epoch(options.encoding, 0))),
       plain_(make_codec(Encoding{})) {
-  std::size_t place = 0;
   Elements N;
   for (const Cut& cut : pieces) {
     SHOAL_CHECK_EQ(cut.at, N);
     N += cut.n;
-    pieces_.push_back({cut.at, cut.n, place});
-    place += kHead + padded(codec_of(cut.n).bound(cut.n.value()));
+    pieces_.push_back({cut.at, cut.n});
   }
-  if (options_.encoding.feedback || options_.momentum > 0) {
-    for (auto& e : e_) e.emplace(N, substance_);
-    if (options_.momentum > 0)
-      for (auto& u : u_) u.emplace(N, substance_);
-  }
-  if (substance_ == Substance::Real) outbox_ = endpoint_.allocate(Bytes(place));
+  codecs_.push_back(make_codec(at_epoch(options.encoding, 0)));
+  lay_out();
+  if (!options_.encoding.feedback && options_.momentum == 0) return;
+  for (auto& e : e_) e.emplace(N, substance_);
+  if (options_.momentum > 0)
+    for (auto& u : u_) u.emplace(N, substance_);
 }
 
-const Codec& Encoder::codec_of(Elements n) const { return n.value() < kShort ? *plain_ : *codec_; }
+void Encoder::choose(std::span<const Encoding> of_pieces) {
+  SHOAL_CHECK_EQ(of_pieces.size(), pieces_.size());
+  std::vector<Encoding> kinds;
+  codecs_.clear();
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    auto kind = std::ranges::find(kinds, of_pieces[i]);
+    pieces_[i].codec = static_cast<std::size_t>(kind - kinds.begin());
+    if (kind != kinds.end()) continue;
+    kinds.push_back(of_pieces[i]);
+    codecs_.push_back(make_codec(of_pieces[i]));
+  }
+  lay_out();
+}
+
+// Where the messages of pieces that are taken have room.
+void Encoder::lay_out() {
+  std::size_t place = 0;
+  for (Piece& piece : pieces_) {
+    piece.place = place;
+    place += kHead + padded(codec_of(piece, piece.n).bound(piece.n.value()));
+  }
+  if (substance_ == Substance::Phantom || place <= outbox_size_) return;
+  outbox_ = endpoint_.allocate(Bytes(place));
+  outbox_size_ = place;
+}
+
+const Codec& Encoder::codec_of(const Piece& piece, Elements n) const {
+  return n.value() < kShort ? *plain_ : *codecs_[piece.codec];
+}
 
 void Encoder::begin(Step step, double epoch, Rank rank) {
   step_ = step;
   rank_ = rank;
   if (options_.encoding.kind == Encoding::Kind::Dgc)
-    codec_ = make_codec(at_epoch(options_.encoding, epoch));
+    codecs_[0] = make_codec(at_epoch(options_.encoding, epoch));
   done_.clear();
   rooms_used_ = 0;
   for (Piece& piece : pieces_) piece.size = 0;
 }
 
-// f(what of a piece lies in the range)
+// f(the piece, what of it lies in the range)
 template <class F>
 void Encoder::for_pieces(const Range& range, F f) const {
   const Elements end = range.at + range.n;
@@ -75,26 +100,28 @@ void Encoder::for_pieces(const Range& range, F f) const {
   for (; piece != pieces_.end() && piece->at < end; ++piece) {
     const Elements from = std::max(piece->at, range.at);
     const Elements to = std::min(piece->at + piece->n, end);
-    if (from < to) f(Cut{from, to - from});
+    if (from < to) f(*piece, Cut{from, to - from});
   }
 }
 
 Bytes Encoder::most(const Range& g) const {
   std::size_t size = 0;
-  for_pieces(g,
-             [&](const Cut& cut) { size += kHead + padded(codec_of(cut.n).bound(cut.n.value())); });
+  for_pieces(g, [&](const Piece& piece, const Cut& cut) {
+    size += kHead + padded(codec_of(piece, cut.n).bound(cut.n.value()));
+  });
   return Bytes(size);
 }
 
 Bytes Encoder::expected(const Range& g) const {
   std::size_t size = 0;
-  for_pieces(
-      g, [&](const Cut& cut) { size += kHead + padded(codec_of(cut.n).expected(cut.n.value())); });
+  for_pieces(g, [&](const Piece& piece, const Cut& cut) {
+    size += kHead + padded(codec_of(piece, cut.n).expected(cut.n.value()));
+  });
   return Bytes(size);
 }
 
-std::size_t Encoder::encode_piece(Elements at, std::span<const float> g, std::span<std::byte> out) {
-  const Codec& codec = codec_of(Elements(g.size()));
+std::size_t Encoder::encode_piece(const Codec& codec, Elements at, std::span<const float> g,
+                                  std::span<std::byte> out) {
   // What all members draw alike can be added up as it is.
   const std::uint64_t who = codec.summable() ? 0 : rank_.value();
   const DrawKey key{options_.seed, step_.value(), at.value() << 16U | who};
@@ -124,8 +151,8 @@ void Encoder::take(Elements at, std::span<const float> g) {
   SHOAL_CHECK(piece != pieces_.end() && piece->at == at && piece->n.value() == g.size(),
               "{} elements at {} are no piece", g.size(), at);
   std::byte* const to = outbox_.get() + piece->place;
-  const std::size_t room = codec_of(piece->n).bound(g.size());
-  const std::size_t size = encode_piece(at, g, {to + kHead, room});
+  const Codec& codec = codec_of(*piece, piece->n);
+  const std::size_t size = encode_piece(codec, at, g, {to + kHead, codec.bound(g.size())});
   write_head(to, size);
   piece->size = kHead + padded(size);
 }
@@ -135,15 +162,13 @@ std::optional<ConstBuf> Encoder::taken(const Range& g) {
   std::byte* begin = nullptr;
   std::byte* end = nullptr;
   bool all = true;
-  for_pieces(g, [&](const Cut& cut) {
-    const auto piece = std::ranges::lower_bound(pieces_, cut.at, {}, &Piece::at);
-    all = all && piece != pieces_.end() && piece->at == cut.at && piece->n == cut.n &&
-          piece->size > 0;
+  for_pieces(g, [&](const Piece& piece, const Cut& cut) {
+    all = all && piece.n == cut.n && piece.size > 0;
     if (!all) return;
-    std::byte* const from = outbox_.get() + piece->place;
+    std::byte* const from = outbox_.get() + piece.place;
     if (begin == nullptr) begin = end = from;
-    if (end != from) std::memmove(end, from, piece->size);
-    end += piece->size;
+    if (end != from) std::memmove(end, from, piece.size);
+    end += piece.size;
   });
   if (!all) return std::nullopt;
   encoded(g);
@@ -152,12 +177,13 @@ std::optional<ConstBuf> Encoder::taken(const Range& g) {
 
 Bytes Encoder::encode(const Range& g, MutBuf out) {
   std::size_t at = 0;
-  for_pieces(g, [&](const Cut& cut) {
-    const std::size_t room = codec_of(cut.n).bound(cut.n.value());
+  for_pieces(g, [&](const Piece& piece, const Cut& cut) {
+    const Codec& codec = codec_of(piece, cut.n);
+    const std::size_t room = codec.bound(cut.n.value());
     SHOAL_CHECK_LE(at + kHead + padded(room), out.size.value());
     std::byte* const to = out.data + at;
     const std::span<float> values = g.slice(cut.at - g.at, cut.n).data();
-    const std::size_t size = encode_piece(cut.at, values, {to + kHead, room});
+    const std::size_t size = encode_piece(codec, cut.at, values, {to + kHead, room});
     write_head(to, size);
     at += kHead + padded(size);
   });
@@ -171,7 +197,7 @@ void Encoder::put_together(ConstBuf message, const Range& to, NodeId from, bool 
     return Corrupt(fmt::format("node {} sent {} bytes for {} elements at {}: {}", from,
                                bytes.size(), to.n, to.at, what));
   };
-  for_pieces(to, [&](const Cut& cut) {
+  for_pieces(to, [&](const Piece& piece, const Cut& cut) {
     if (bytes.size() - at < kHead) throw corrupt("it ends before its last piece");
     std::uint32_t size = 0;
     std::memcpy(&size, bytes.data() + at, kHead);
@@ -181,10 +207,10 @@ void Encoder::put_together(ConstBuf message, const Range& to, NodeId from, bool 
     const std::span<float> out = to.slice(cut.at - to.at, cut.n).data();
     try {
       if (add) {
-        codec_of(cut.n).decode_add(in, out);
+        codec_of(piece, cut.n).decode_add(in, out);
       } else {
         std::ranges::fill(out, 0.0F);
-        codec_of(cut.n).decode_add(in, out);
+        codec_of(piece, cut.n).decode_add(in, out);
       }
     } catch (const Corrupt& error) {
       throw corrupt(error.what());

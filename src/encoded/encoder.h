@@ -42,7 +42,7 @@
 namespace shoal {
 
 struct EncoderOptions {
-  Encoding encoding{};
+  Encoding encoding{};  // of all pieces, until choose() has others
   Seed seed{};
   double momentum = 0;  // mu of the momentum correction; 0: none
 };
@@ -54,6 +54,8 @@ class Encoder final : public GradientSink {
   // `pieces`: of N elements, end to end.
   Encoder(Endpoint& endpoint, EncoderOptions options, Cuts pieces, Substance substance);
 
+  // Another encoding for each piece, from the next step on; what waits is kept.
+  void choose(std::span<const Encoding> of_pieces);
   // A step begins, or the same again. Whatever was sent before has arrived, or its view is retired.
   void begin(Step step, double epoch, Rank rank);
   // The gradient of a whole piece, encoded where it is.
@@ -80,8 +82,9 @@ class Encoder final : public GradientSink {
   // Memory for a message of this step, until the next begins.
   MutBuf room(Bytes size);
 
+  // What waits; nothing without error feedback.
   Range residual() { return e_[now_] ? e_[now_]->all() : Range{}; }
-  bool sparse() const { return codec_->sparse(); }
+  Range velocity() { return u_[now_] ? u_[now_]->all() : Range{}; }
   const Encoding& encoding() const { return options_.encoding; }
   bool phantom() const { return substance_ == Substance::Phantom; }
 
@@ -90,21 +93,26 @@ class Encoder final : public GradientSink {
     Elements at, n;
     std::size_t place = 0;  // of its message, where it is taken whole
     std::size_t size = 0;   // of that; 0: not taken
+    std::size_t codec = 0;  // among codecs_
   };
   template <class F>
   void for_pieces(const Range& range, F f) const;
-  const Codec& codec_of(Elements n) const;
+  const Codec& codec_of(const Piece& piece, Elements n) const;
+  void lay_out();
   // Encodes g, which lies at that place, with the residual there.
-  std::size_t encode_piece(Elements at, std::span<const float> g, std::span<std::byte> out);
+  std::size_t encode_piece(const Codec& codec, Elements at, std::span<const float> g,
+                           std::span<std::byte> out);
   void put_together(ConstBuf message, const Range& to, NodeId from, bool add) const;
 
   Endpoint& endpoint_;
   EncoderOptions options_;
   Substance substance_;
   std::vector<Piece> pieces_;
-  std::unique_ptr<Codec> codec_, plain_;
+  std::vector<std::unique_ptr<Codec>> codecs_;
+  std::unique_ptr<Codec> plain_;
   std::array<std::optional<Arena>, 2> e_, u_;  // before the step and after it
   std::size_t now_ = 0;
+  std::size_t outbox_size_ = 0;
   std::shared_ptr<std::byte> outbox_;  // of what is taken
   struct Room {
     std::shared_ptr<std::byte> data;

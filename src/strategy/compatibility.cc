@@ -24,6 +24,8 @@ bool is_one_of(Exchange exchange, std::initializer_list<Exchange> some) {
 }
 
 bool has_lists(const Encoding& e) { return has_codec(e) && make_codec(e)->sparse(); }
+bool chooses(const Recipe& r) { return r.encode.as.kind == Encoding::Kind::Auto; }
+bool needs_owners(const Recipe& r) { return r.shards > 0 || r.turnout != Turnout::All; }
 bool encodes_otherwise(const Recipe& r) { return r.encode != Encode(); }
 void encode_no_more(Recipe& r, std::uint64_t) { r.encode = Encode(); }
 
@@ -257,13 +259,16 @@ constexpr Exclusion kExclusions[] = {
      [](Recipe& r, std::uint64_t) { r.encode.after = 0; }},
     {"`--encode` with an `--update` other than `everyone`",
      "all decode the same bytes, and each updates all of its copy",
-     "`--update everyone`; `--encode fp32` with `servers`, `each` or `apart`, or with `--shards` "
+     "`--update everyone`, or `owners` with `auto`; `--encode fp32` with `servers`, `each` or "
+     "`apart`, or with `--shards` "
      "or "
      "`--turnout`, which need `owners`",
-     [](const Recipe& r, std::uint64_t) { return encodes(r) && r.updater != Updater::Everyone; },
+     [](const Recipe& r, std::uint64_t) {
+       const bool plain = chooses(r) && r.updater == Updater::Owners && !needs_owners(r);
+       return encodes(r) && r.updater != Updater::Everyone && !plain;
+     },
      [](Recipe& r, std::uint64_t) {
-       const bool owners = r.shards > 0 || r.turnout != Turnout::All;
-       if (by_worker(r) || r.updater == Updater::Apart || owners) {
+       if (by_worker(r) || r.updater == Updater::Apart || needs_owners(r)) {
          r.encode = Encode();
        } else {
          r.updater = Updater::Everyone;

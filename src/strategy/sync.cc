@@ -15,6 +15,7 @@
 #include "collective/group.h"
 #include "runtime/task_group.h"
 #include "runtime/view_watch.h"
+#include "strategy/own_state.h"
 #include "strategy/recovery.h"
 #include "strategy/shared_evaluation.h"
 #include "strategy/state_transfer.h"
@@ -30,6 +31,7 @@ constexpr std::uint64_t kRecovery = std::uint64_t{15} << 44U;
 constexpr std::uint64_t kStandings = kRecovery;
 constexpr std::uint64_t kTransfer = kRecovery + 1;
 constexpr std::uint64_t kBarrier = kRecovery + 2;
+constexpr std::uint64_t kOwn = std::uint64_t{13} << 44U;         // two a step
 constexpr std::uint64_t kEvaluation = std::uint64_t{14} << 44U;  // two a step
 
 class Worker {
@@ -56,6 +58,7 @@ class Worker {
   Task<bool> in_view(ViewPtr view);
   Task<bool> to_the_end(const Group& group);
   Task<void> level_up(const Group& group);
+  Task<void> choose(const Group& group, bool anew);
   Task<void> receive_state(const Group& group);
   void agreed(Generation generation);
   bool finished() const { return replica_.step >= options_.steps; }
@@ -66,6 +69,8 @@ class Worker {
   Task<void> commit(Generation generation, Rank rank);
   bool evaluation_due() const;
   Task<void> evaluate(const Group& group);
+  Task<bool> save_all(const Group& group);
+  Task<void> take_own(const Group& group, Rank source);
   Task<void> save();
 
   // A place in an epoch, counted over all epochs.
@@ -96,6 +101,7 @@ class Worker {
   ViewWatch watch_;
   StateTransfer transfer_;
   Gathering gathering_;
+  OwnState own_;
 };
 
 Task<void> Worker::run() {
@@ -145,6 +151,11 @@ Task<bool> Worker::to_the_end(const Group& group) {
       if (!evaluated) co_return false;
     }
     if (ends()) break;
+    if (step_.links_changed()) {
+      const bool chosen = co_await watch_.before_next_view(choose(group, true));
+      if (!chosen) co_return false;
+      step_.begin_view(*group.view, std::vector<bool>(group.size(), false));
+    }
     const bool complete = co_await make_step(group);
     if (!complete) {
       node_.env.probe("sync: a step was dropped for a new view");
@@ -156,10 +167,16 @@ Task<bool> Worker::to_the_end(const Group& group) {
 
     const bool due =
         options_.save_every > Step(0) && replica_.step.value() % options_.save_every.value() == 0;
-    if (group.rank == Rank(0) && (due || node_.env.buggify("sync: saved early"))) co_await save();
+    if (due) {
+      const bool saved = co_await save_all(group);
+      if (!saved) co_return false;
+    } else if (group.rank == Rank(0) && node_.env.buggify("sync: saved early")) {
+      co_await save();
+    }
   }
   // The result is safe before the first worker leaves: whoever comes later finds it.
-  if (group.rank == Rank(0)) co_await save();
+  const bool saved = co_await save_all(group);
+  if (!saved) co_return false;
   co_return co_await watch_.before_next_view(barrier(group, kBarrier));
 }
 
@@ -214,6 +231,31 @@ Task<void> Worker::commit(Generation generation, Rank rank) {
   if (journal_ != nullptr) co_await journal_->step_done(std::move(report));
 }
 
+// By all members, where each has something of its own; false: the view changed.
+Task<bool> Worker::save_all(const Group& group) {
+  std::vector<OwnArray> own = step_.own();
+  if (!own.empty() && group.size() > 1) {
+    const std::uint64_t operation = kOwn + 2 * replica_.step.value();
+    const bool collected = co_await watch_.before_next_view(
+        own_.collect(group, std::move(own), operation, replica_.kept));
+    if (!collected) replica_.kept.clear();
+    if (!collected) co_return false;
+  }
+  if (group.rank == Rank(0)) co_await save();
+  replica_.kept.clear();
+  co_return true;
+}
+
+Task<void> Worker::take_own(const Group& group, Rank source) {
+  std::vector<OwnArray> own = step_.own();
+  const std::vector<bool> all(group.size(), true);
+  if (!own.empty())
+    co_await own_.give_back(group, source, all, own, kOwn + 2 * replica_.step.value() + 1,
+                            replica_.kept);
+  step_.inherit(replica_.kept, *group.view);
+  replica_.kept.clear();
+}
+
 Task<void> Worker::save() {
   const std::uint64_t step = replica_.step.value();
   const std::uint64_t state = hash();
@@ -253,7 +295,6 @@ Task<void> Worker::level_up(const Group& group) {
   transfer_.agreed(plan.source, in_need(standings, plan), group.rank);
   if (group.rank == plan.source && plan.from_keeper) {
     const bool loaded = co_await keeper_.load(replica_);
-    replica_.kept.clear();  // Nobody has anything of its own here.
     if (!loaded) {
       replica_.restore(Progress{});
       transfer_.make_initial_state();
@@ -267,13 +308,18 @@ Task<void> Worker::level_up(const Group& group) {
   if (replica_.valid) agreed(group.view->generation);
   // Who has no state must know the step and the ledger, at least, before it can take part in any.
   co_await transfer_.announce(group);
-  const std::string chosen = co_await step_.choose_exchange(group);
-  if (journal_ != nullptr && !chosen.empty()) journal_->chosen(chosen);
+  if (plan.from_keeper) co_await take_own(group, plan.source);
+  co_await choose(group, false);
   // What is due before the next step needs the state on all.
   const std::vector<bool>& guests = transfer_.in_need();
   const bool on = goes_on(guests) && !transfer_.initial() && !ends() && !evaluation_due();
   step_.begin_view(*group.view, on ? guests : std::vector<bool>(group.size(), false));
   if (transfer_.due() && !on) co_await receive_state(group);
+}
+
+Task<void> Worker::choose(const Group& group, bool anew) {
+  const std::string chosen = co_await step_.choose_exchange(group, anew);
+  if (journal_ != nullptr && !chosen.empty()) journal_->chosen(chosen);
 }
 
 Task<void> Worker::receive_state(const Group& group) {

@@ -102,7 +102,7 @@ void SyncStep::let_go() {
 Task<void> SyncStep::finish(const Group& group) {
   if (!in_place_) {
     replica_.exchange_copies();
-  } else if (options_.recipe.updater == Updater::Owners && group.size() > 1) {
+  } else if (updater_ == Updater::Owners && group.size() > 1) {
     co_await finish_parts(group);
   } else {
     co_await apply(replica_.g().all());
@@ -225,7 +225,7 @@ Task<void> SyncStep::apply_part(const Group& group, Rank owner) {
 Task<Sums> SyncStep::norms(const Group& group) {
   while (!replica_.valid) co_await state_here_.wait();
   const std::uint64_t P = group.size();
-  const Updater updater = options_.recipe.updater;
+  const Updater updater = updater_;
   const bool whole =
       options_.recipe.shards > 0 || updater == Updater::Everyone || updater == Updater::Apart;
   const bool shared = !whole && P > 1;

@@ -32,7 +32,10 @@ SyncStep::SyncStep(Node& node, Learner& learner, Replica& replica, const SyncOpt
       learner_(learner),
       replica_(replica),
       options_(options),
-      segments_(segments_of(learner.layout())) {}
+      segments_(segments_of(learner.layout())),
+      updater_(options.recipe.updater) {
+  make_encoder();
+}
 
 void SyncStep::begin_view(const View& view, std::vector<bool> guests) {
   guests_ = std::move(guests);
@@ -40,7 +43,7 @@ void SyncStep::begin_view(const View& view, std::vector<bool> guests) {
   own_note_ = StepNote();
   const bool one_host = std::ranges::all_of(
       view.members, [&](const Member& m) { return m.host == view.members[0].host; });
-  const Updater updater = options_.recipe.updater;
+  const Updater updater = updater_;
   in_place_ = updater == Updater::Everyone || updater == Updater::Apart ||
               (updater == Updater::Owners && one_host) || view.size() == 1;
   added_late_ = in_place_ && updater == Updater::Owners && view.size() > 1 &&
@@ -52,9 +55,12 @@ void SyncStep::begin_view(const View& view, std::vector<bool> guests) {
       tunes ? BucketTuner(options_.tune_buckets, replica_.g().all().bytes().size) : BucketTuner();
 }
 
-Task<std::string> SyncStep::choose_exchange(const Group& group) {
-  const bool open = options_.recipe.updater == Updater::Everyone &&
-                    options_.recipe.exchange == Exchange::Auto &&
+Task<std::string> SyncStep::choose_exchange(const Group& group, bool anew) {
+  if (chooses_encoding() && group.size() > 1) {
+    std::string why = co_await choose_encodings(group, anew);
+    co_return why;
+  }
+  const bool open = updater_ == Updater::Everyone && options_.recipe.exchange == Exchange::Auto &&
                     !shoal::encodes(options_.recipe) && group.size() > 1;
   if (!open) co_return "";
   links_.emplace(node_.endpoint, learner_.substance());
@@ -125,8 +131,7 @@ Task<void> SyncStep::run(const Group& group) {
       }
     });
   co_await average_rest(group);
-  if (in_place_ && options_.recipe.updater == Updater::Owners && group.size() > 1)
-    co_await hold_gradients(group);
+  if (in_place_ && updater_ == Updater::Owners && group.size() > 1) co_await hold_gradients(group);
   co_await returned(state_lent_);  // which finish() may change
   begun_ = begin;
 }
@@ -175,7 +180,7 @@ std::uint64_t SyncStep::operation(const Ready& bucket, std::uint64_t what) const
 Task<void> SyncStep::reduce(const Group& group, const Ready& bucket) {
   const Range g = replica_.g().range(bucket.at, bucket.n);
   const std::uint64_t number = operation(bucket, kReduce);
-  switch (options_.recipe.updater) {
+  switch (updater_) {
     case Updater::Everyone: {
       if (encodes_now()) {
         co_await reduce_encoded(group, g, number);
@@ -232,7 +237,7 @@ Cuts SyncStep::cuts_of(const Group& group, const Ready& bucket) {
 
 Range SyncStep::own_part(const Group& group, const Ready& bucket) {
   const Range g = replica_.g().range(bucket.at, bucket.n);
-  switch (options_.recipe.updater) {
+  switch (updater_) {
     case Updater::Everyone:
     case Updater::Servers:
     case Updater::Each:
@@ -259,9 +264,8 @@ Task<void> SyncStep::spread(const Group& group, const Ready& bucket) {
     for (unsigned a = 0; a < arrays; ++a) {
       const Range range = array_part(replica_.g().range(bucket.at, bucket.n), a, true);
       const std::uint64_t number = operation(bucket, kSpread + a);
-      tasks.spawn(options_.recipe.updater == Updater::Owners
-                      ? direct_all_gather(group, range, cuts, number)
-                      : tree_broadcast(group, Rank(0), range, number));
+      tasks.spawn(updater_ == Updater::Owners ? direct_all_gather(group, range, cuts, number)
+                                              : tree_broadcast(group, Rank(0), range, number));
     }
     co_return;
   });
@@ -275,6 +279,7 @@ Task<void> SyncStep::tell(const Group& group) {
   std::uint64_t longest = 0;
   for (const StepNote& note : notes) longest = std::max(longest, note.step_ns);
   if (longest > 0) tuner_.took(Duration(longest));
+  if (longest > 0) watch_links(Duration(longest));
   for (std::size_t r = 0; r < notes.size(); ++r) {
     if (notes[r].samples == 0 || notes[r].compute_ns == 0) continue;
     const double speed =

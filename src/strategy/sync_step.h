@@ -43,6 +43,7 @@
 #include "runtime/task_group.h"
 #include "strategy/bucket_tuner.h"
 #include "strategy/journal.h"
+#include "strategy/own_state.h"
 #include "strategy/pass_meeting.h"
 #include "strategy/replica.h"
 #include "strategy/sync.h"
@@ -81,7 +82,7 @@ class SyncStep {
   void begin_view(const View& view, std::vector<bool> guests);
   // Where the recipe leaves the exchange open: measures what it costs here, and says what was
   // chosen.
-  Task<std::string> choose_exchange(const Group& group);
+  Task<std::string> choose_exchange(const Group& group, bool anew = false);
   // The state came, or was replaced.
   void state_arrived();
 
@@ -105,6 +106,13 @@ class SyncStep {
   // Instead of finish(): the state is that before the step.
   void give_up();
   Task<void> prefetch(const Group& group);
+  // Whether steps take so much longer or shorter that the choice should be made again: the same on
+  // all members.
+  bool links_changed() const;
+  // What no other worker has: what an encoding has not sent yet.
+  std::vector<OwnArray> own();
+  // That of workers which are not in the view.
+  void inherit(std::span<const KeptArray> kept, const View& view);
   // Settles the samples. REQUIRES: finish() has ended.
   StepReport commit();
 
@@ -136,6 +144,10 @@ class SyncStep {
   Task<void> average_rest(const Group& group);
 
   // sync_encoded.cc
+  bool chooses_encoding() const;
+  Task<std::string> choose_encodings(const Group& group, bool anew);
+  void watch_links(Duration longest);
+  void make_encoder();
   void begin_encoding(const Group& group);
   void commit_encoding();
   bool encodes_now() const { return (encoder_ || low_rank_) && !plain_; }
@@ -177,6 +189,7 @@ class SyncStep {
   Replica& replica_;
   const SyncOptions& options_;
   const std::vector<Segment> segments_;
+  Updater updater_;  // the recipe's, or what the encodings that were chosen ask for
   // Of the view.
   std::vector<bool> guests_;
   std::vector<double> speeds_;  // samples a second, by rank; 0: not known yet
@@ -219,6 +232,10 @@ class SyncStep {
   EncodedForm form_ = EncodedForm::Gather;
   bool plain_ = false;  // not yet, in this step
   Generation encoded_in_;
+  Step chosen_in_;      // the step before which encodings were chosen,
+  double usual_s_ = 0;  // and what a step took then
+  std::uint64_t odd_steps_ = 0;
+  Gathering speeds_gathering_;
   Gathering notes_, sums_, rests_, counts_, statistics_;
   std::optional<PassMeeting> meeting_;  // of the step, where the recipe has one
   // The rest of the model's state (running statistics) is changed in place by forward passes: as it

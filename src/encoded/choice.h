@@ -1,0 +1,50 @@
+// Does it pay? Which encoding a gradient gets, by what links, adding up and codecs were measured to
+// take.
+//
+//   plain     the cheapest all-reduce of 4n bytes (collective/cost.h)
+//   encoded   n (encode + P decode) + what the form sends of c n bytes:  P = 2: alpha + c n beta;
+//             more: 2 alpha + 2 (P-1)/P c n beta
+//
+// The smallest wins, tensor by tensor; plain wins where it is as good. All candidates keep what
+// they leave out, or round to half precision: none of them costs accuracy (docs/encodings.md).
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "codec/encoding.h"
+#include "collective/cost.h"
+#include "collective/dissemination.h"
+#include "runtime/task.h"
+
+namespace shoal {
+
+// Seconds an element.
+struct CodecSpeed {
+  Encoding encoding{};
+  double encode = 0;
+  double decode = 0;
+};
+
+// As they are on the slowest member. Takes some milliseconds, and one operation.
+Task<std::vector<CodecSpeed>> measure_codecs(const Group& group, Gathering& gathering,
+                                             std::uint64_t operation);
+
+struct EncodingCosts {
+  CostModel links{};
+  GroupShape shape{};
+  std::vector<CodecSpeed> codecs{};
+};
+
+// Seconds for n elements.
+double predict_plain(const EncodingCosts& costs, Elements n);
+double predict_encoded(const EncodingCosts& costs, const CodecSpeed& codec, Elements n);
+
+// Of a tensor of n elements; Encoding() is plain. Pure, so that members with the same numbers
+// choose alike.
+Encoding choose_encoding(const EncodingCosts& costs, Elements n);
+// The choice for all pieces, as a sentence with the numbers that it is made of.
+std::string explain(const EncodingCosts& costs, std::span<const Cut> pieces);
+
+}  // namespace shoal
