@@ -1,14 +1,19 @@
-"""What tools/consistency and tools/decentral share: training in the simulator, and a part of Fashion-MNIST."""
+"""What tools/consistency, tools/decentral and tools/encodings share: training in the simulator, and a part of
+Fashion-MNIST. SHOAL_BINARY and SHOAL_DATASET name others than the usual ones; runs that are whole in SHOAL_STUDY, a
+folder, are not made again."""
+import contextlib
 import gzip
 import json
+import os
 import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-SHOAL = ROOT / "build/release/bin/shoal"
-DATA = pathlib.Path("/usr/share/datasets/fashion-mnist")
+SHOAL = pathlib.Path(os.environ.get("SHOAL_BINARY", ROOT / "build/release/bin/shoal"))
+DATA = pathlib.Path(os.environ.get("SHOAL_DATASET", "/usr/share/datasets/fashion-mnist"))
 # The same virtual time on every machine.
 COSTS = ["--ns-per-sample", "1000000", "--ns-per-element", "reduce=0.5,update=0.7,copy=0.3", "--network", "10gbit:20us"]
 
@@ -18,13 +23,28 @@ def require_built():
         sys.exit("build it first: ./shoalw build")
 
 
+@contextlib.contextmanager
+def scratch_folder():
+    kept = os.environ.get("SHOAL_STUDY")
+    if kept:
+        pathlib.Path(kept).mkdir(parents=True, exist_ok=True)
+        yield pathlib.Path(kept)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield pathlib.Path(folder)
+
+
 def simulate(folder, *flags):
     """What it printed and its summary."""
+    printed, summary = folder / "printed.txt", folder / "summary.json"
+    if printed.exists() and summary.exists():
+        return printed.read_text(), json.loads(summary.read_text())
     command = [SHOAL, "simulate", *COSTS, *flags, "--out", folder]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))}\n{done.stderr}")
-    return done.stdout, json.loads((folder / "summary.json").read_text())
+    printed.write_text(done.stdout)
+    return done.stdout, json.loads(summary.read_text())
 
 
 def epoch_ends(printed):
@@ -38,6 +58,7 @@ def epoch_ends(printed):
 
 def thinned(folder, every):
     """Every so manieth training sample, and all test samples, in the format of `--data idx:`."""
+    folder.mkdir(exist_ok=True)
     for name in ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte",
                  "t10k-labels-idx1-ubyte"):
         content = gzip.decompress((DATA / f"{name}.gz").read_bytes())
