@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "bench/codec_bench.h"
 #include "bench/collective_bench.h"
 #include "bench/collective_rank.h"
 #include "bench/optim_bench.h"
@@ -144,6 +145,11 @@ ExitCode run_optim(const Options& o) {
   return show(o, bench_optim(o.scale, static_cast<int>(o.repeats)));
 }
 
+ExitCode run_codec(const Options& o) {
+  require_length(o);
+  return show(o, bench_codec(o.scale, static_cast<int>(o.repeats)));
+}
+
 // The program itself, and tools/two-hosts of the tree that it was built in.
 ExitCode run_transport(const Options& o) {
   if (o.repeats < 1 || o.repeats > 1000)
@@ -278,6 +284,14 @@ Command bench_command() {
                             {"--json", "also write the rows to this file", &p->json},
                             {"--markdown", "print the table as Markdown", &p->markdown}},
                 .run = [p] { return run_optim(*p); }};
+  Command codec{
+      .name = "codec",
+      .summary = "encoding and decoding 4.2 M elements by every encoding, on one core",
+      .options = {{"--scale", "size of the gradient; 0.01 is a smoke test", &p->scale},
+                  {"--repeats", "encodings and copies in turn; medians count", &p->repeats},
+                  {"--json", "also write the rows to this file", &p->json},
+                  {"--markdown", "print the table as Markdown", &p->markdown}},
+      .run = [p] { return run_codec(*p); }};
   auto c = std::make_shared<CollectiveOptions>();
   Command collective{
       .name = "collective",
@@ -341,8 +355,8 @@ Command bench_command() {
       .run = [r] { return run_rank(*r); }};
   return {.name = "bench",
           .summary = "measures, and verifies what it measured",
-          .subcommands = {sim, transport, collective, ps, optim, train, rank, collective_rank,
-                          ps_rank}};
+          .subcommands = {sim, transport, collective, codec, ps, optim, train, rank,
+                          collective_rank, ps_rank}};
 }
 
 }  // namespace shoal

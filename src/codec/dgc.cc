@@ -15,7 +15,6 @@ void dgc_gather(std::span<float> u, std::span<float> v, std::span<const float> g
   float* const sum = v.data();
   const float* const gradient = g.data();
   run_wide(width, g.size(), [=](std::size_t n) SHOAL_INLINE {
-#pragma GCC ivdep
     for (std::size_t i = 0; i < n; ++i) {
       momentum[i] = mu * momentum[i] + gradient[i];
       sum[i] += momentum[i];

@@ -32,15 +32,16 @@ class Fixed16 final : public Codec {
       std::uint32_t top = 0;
       const float steps = 1 / step_;
       float u[kBlock];
+      std::int16_t mantissas[kBlock];
       for (std::size_t at = 0; at < n; at += kBlock) {
         const std::size_t m = std::min(kBlock, n - at);
         draws.uniforms(at, m, u);
         for (std::size_t i = 0; i < m; ++i) {
           top = std::max(top, magnitude(x[at + i]));
           const float v = std::clamp(x[at + i] * steps, -32768.0F, 32767.0F);
-          const auto mantissa = static_cast<std::int16_t>(round_by(v, u[i]));
-          std::memcpy(to + 2 * (at + i), &mantissa, 2);
+          mantissas[i] = static_cast<std::int16_t>(round_by(v, u[i]));
         }
+        std::memcpy(to + 2 * at, mantissas, 2 * m);
       }
       largest = top;
     });
@@ -55,7 +56,6 @@ class Fixed16 final : public Codec {
     float* const to = sum.data();
     const float step = step_;
     run_wide(width_, sum.size(), [=](std::size_t n) SHOAL_INLINE {
-#pragma GCC ivdep
       for (std::size_t i = 0; i < n; ++i) {
         std::int16_t mantissa;
         std::memcpy(&mantissa, from + 2 * i, 2);

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cfloat>
 
-#include "codec/bytes.h"
 #include "codec/codecs.h"
+#include "codec/pack.h"
 
 namespace shoal {
 namespace {
@@ -46,7 +46,6 @@ class Flexpoint final : public Codec {
     const std::byte* const mantissas = from.take(2 * sum.size());
     float* const to = sum.data();
     run_wide(width_, sum.size(), [=](std::size_t n) SHOAL_INLINE {
-#pragma GCC ivdep
       for (std::size_t i = 0; i < n; ++i) {
         std::int16_t mantissa;
         std::memcpy(&mantissa, mantissas + 2 * i, 2);
@@ -85,11 +84,15 @@ float flexpoint_encode(std::span<const float> values, int exponent, std::span<st
     // Adding and taking away this rounds to whole numbers, ties to even.
     constexpr float kRound = 0x1.8p23F;
     std::uint32_t top = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      top = std::max(top, magnitude(x[i]));
-      const float v = std::clamp(x[i] * up.first * up.second, -kMost, kMost);
-      const auto mantissa = static_cast<std::int16_t>(v + kRound - kRound);
-      std::memcpy(to + 2 * i, &mantissa, 2);
+    std::int16_t mantissas[kBlock];
+    for (std::size_t at = 0; at < n; at += kBlock) {
+      const std::size_t m = std::min(kBlock, n - at);
+      for (std::size_t i = 0; i < m; ++i) {
+        top = std::max(top, magnitude(x[at + i]));
+        const float v = std::clamp(x[at + i] * up.first * up.second, -kMost, kMost);
+        mantissas[i] = static_cast<std::int16_t>(v + kRound - kRound);
+      }
+      std::memcpy(to + 2 * at, mantissas, 2 * m);
     }
     largest = top;
   });

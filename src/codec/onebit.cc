@@ -14,57 +14,66 @@ namespace shoal {
 namespace {
 
 constexpr std::size_t kHead = 8;
-constexpr std::size_t kSums = 32;  // side by side, in the same order for every width
 
 struct Means {
-  float of[2];  // of elements with sign bit 0 and 1
+  float plus;   // of elements whose sign bit is 0
+  float minus;  // is 1
 };
 
-// For sums that are beyond a float.
+// In double precision: for sums that are beyond a float, and for the last block.
 Means careful_means(const float* x, std::size_t m) {
   double sum[2] = {};
   double count[2] = {};
   for (std::size_t i = 0; i < m; ++i) {
-    sum[bits_of(x[i]) >> 31U] += x[i];
+    sum[bits_of(x[i]) >> 31U] += static_cast<double>(x[i]);
     ++count[bits_of(x[i]) >> 31U];
   }
-  return {{static_cast<float>(sum[0] / std::max(1.0, count[0])),
-           static_cast<float>(sum[1] / std::max(1.0, count[1]))}};
+  return {static_cast<float>(sum[0] / std::max(1.0, count[0])),
+          static_cast<float>(sum[1] / std::max(1.0, count[1]))};
 }
 
-// Signs to `codes`, the largest magnitude to `largest`.
-SHOAL_INLINE inline Means measure(const float* x, std::size_t m, std::uint32_t* codes,
-                                  std::uint32_t& largest) {
-  float plus[kSums] = {};
-  float minus[kSums] = {};
-  std::uint32_t top = 0;
-  std::uint32_t negative = 0;
-  std::size_t i = 0;
-  for (; i + kSums <= m; i += kSums) {
-    for (std::size_t j = 0; j < kSums; ++j) {
-      plus[j] += x[i + j] > 0 ? x[i + j] : 0.0F;
-      minus[j] += x[i + j] < 0 ? x[i + j] : 0.0F;
+// Signs and means of a whole block in one pass: 32 rounds of two times eight elements, whose signs
+// go to the same bit of 16 words. Whoever is not finite makes its sum so.
+SHOAL_INLINE inline Means measure(const float* x, Bits (&words)[2]) {
+  Floats plus[2] = {};
+  Floats minus[2] = {};
+  for (std::size_t round = 0; round < 32; ++round) {
+    for (std::size_t half = 0; half < 2; ++half) {
+      Bits bits;
+      std::memcpy(&bits, x + kEight * (2 * round + half), sizeof bits);
+      const Bits negative = Bits(Ints(bits) >> 31);  // all ones where it is
+      plus[half] += Floats(bits & ~negative);
+      minus[half] += Floats(bits & negative);
+      words[half] = words[half] >> 1U | (bits & 0x8000'0000U);
     }
   }
-  for (std::size_t j = 0; i < m; ++i, ++j) {
-    plus[j] += x[i] > 0 ? x[i] : 0.0F;
-    minus[j] += x[i] < 0 ? x[i] : 0.0F;
+  Means sums{};
+  int negative = 0;
+  for (std::size_t i = 0; i < 2 * kEight; ++i) {
+    sums.plus += plus[i / kEight][i % kEight];
+    sums.minus += minus[i / kEight][i % kEight];
+    negative += std::popcount(words[i / kEight][i % kEight]);
   }
-  for (i = 0; i < m; ++i) {
-    codes[i] = bits_of(x[i]) >> 31U;
-    negative += codes[i];
-    top = std::max(top, magnitude(x[i]));
+  const int positive = static_cast<int>(kBlock) - negative;
+  return {sums.plus / static_cast<float>(std::max(1, positive)),
+          sums.minus / static_cast<float>(std::max(1, negative))};
+}
+
+// to = from + the means of the block's signs; `to` may be `from`.
+SHOAL_INLINE inline void add_means(const Bits (&words)[2], Means means, const float* from,
+                                   float* to) {
+  const Bits plus = Bits{} + bits_of(means.plus);
+  const Bits minus = Bits{} + bits_of(means.minus);
+  for (std::size_t round = 0; round < 32; ++round) {
+    for (std::size_t half = 0; half < 2; ++half) {
+      const std::size_t at = kEight * (2 * round + half);
+      const Bits negative = Bits(Ints(words[half] << (31 - static_cast<unsigned>(round))) >> 31);
+      Floats x;
+      std::memcpy(&x, from + at, sizeof x);
+      x += Floats((plus & ~negative) | (minus & negative));
+      std::memcpy(to + at, &x, sizeof x);
+    }
   }
-  largest = std::max(largest, top);
-  float sum[2] = {};
-  for (std::size_t j = 0; j < kSums; ++j) {
-    sum[0] += plus[j];
-    sum[1] += minus[j];
-  }
-  if (!is_finite(sum[0]) || !is_finite(sum[1])) return careful_means(x, m);
-  const auto count = static_cast<std::uint32_t>(m);
-  return {{sum[0] / static_cast<float>(std::max(1U, count - negative)),
-           sum[1] / static_cast<float>(std::max(1U, negative))}};
 }
 
 class Onebit final : public Codec {
@@ -88,17 +97,16 @@ class Onebit final : public Codec {
     from.require(bound(sum.size()));
     for (std::size_t at = 0; at < sum.size(); at += kBlock) {
       const std::size_t m = std::min(kBlock, sum.size() - at);
-      const float plus = scale * from.get_finite();
-      const float minus = scale * from.get_finite();
-      const std::byte* const words = from.take(4 * words_of(m, 1));
+      const Means means{scale * from.get_finite(), scale * from.get_finite()};
+      const std::byte* const signs = from.take(4 * words_of(m, 1));
       float* const to = sum.data() + at;
-      bool sound = true;
-      run_wide(width_, m, [=, &sound](std::size_t count) SHOAL_INLINE {
+      if (m == kBlock) {
+        add_block(signs, means, to);
+      } else {
         std::uint32_t codes[kBlock];
-        sound = unpack<1>(words, count, codes);
-        for (std::size_t i = 0; i < count; ++i) to[i] += codes[i] == 0 ? plus : minus;
-      });
-      if (!sound) from.corrupt("it has signs of no element");
+        if (!unpack<1>(signs, m, codes)) from.corrupt("it has signs of no element");
+        for (std::size_t i = 0; i < m; ++i) to[i] += codes[i] == 0 ? means.plus : means.minus;
+      }
     }
   }
 
@@ -106,29 +114,57 @@ class Onebit final : public Codec {
   std::size_t encode_blocks(const Source& source, float* rest, std::span<std::byte> out) const {
     require_room(*this, source, out);
     Writer to(out);
-    std::uint32_t largest = 0;
     const std::size_t n = source.values.size();
     for (std::size_t at = 0; at < n; at += kBlock) {
       const std::size_t m = std::min(kBlock, n - at);
       const float* const x = source.values.data() + at;
       float* const left = rest == nullptr ? nullptr : rest + at;
       std::byte* const head = to.skip(kHead);
-      std::byte* const words = to.skip(4 * words_of(m, 1));
-      run_wide(width_, m, [=, &largest](std::size_t count) SHOAL_INLINE {
-        std::uint32_t codes[kBlock];
-        const Means means = measure(x, count, codes, largest);
-        if (largest >= kInfinityBits) return;
-        std::memcpy(head, &means, sizeof means);
-        pack<1>(codes, count, words);
-        if (left == nullptr) return;
-        const float plus = means.of[0];
-        const float minus = means.of[1];
-#pragma GCC ivdep
-        for (std::size_t i = 0; i < count; ++i) left[i] = x[i] - (codes[i] == 0 ? plus : minus);
-      });
-      refuse_if_not_finite(largest, source.values);
+      std::byte* const signs = to.skip(4 * words_of(m, 1));
+      const bool sound =
+          m == kBlock ? encode_block(x, left, head, signs) : encode_last(x, m, left, head, signs);
+      if (!sound) refuse_if_not_finite(kInfinityBits, source.values);
     }
     return to.size();
+  }
+
+  // False where an element is not finite.
+  bool encode_block(const float* x, float* left, std::byte* head, std::byte* signs) const {
+    bool sound = true;
+    run_wide(width_, kBlock, [=, &sound](std::size_t) SHOAL_INLINE {
+      Bits words[2] = {};
+      Means means = measure(x, words);
+      if (!is_finite(means.plus) || !is_finite(means.minus)) {
+        means = careful_means(x, kBlock);
+        sound = is_finite(means.plus) && is_finite(means.minus);
+        if (!sound) return;
+      }
+      std::memcpy(head, &means, sizeof means);
+      std::memcpy(signs, words, sizeof words);
+      if (left != nullptr) add_means(words, {-means.plus, -means.minus}, x, left);
+    });
+    return sound;
+  }
+
+  static bool encode_last(const float* x, std::size_t m, float* left, std::byte* head,
+                          std::byte* signs) {
+    const Means means = careful_means(x, m);
+    if (!is_finite(means.plus) || !is_finite(means.minus)) return false;
+    std::uint32_t codes[kBlock];
+    for (std::size_t i = 0; i < m; ++i) codes[i] = bits_of(x[i]) >> 31U;
+    std::memcpy(head, &means, sizeof means);
+    pack<1>(codes, m, signs);
+    for (std::size_t i = 0; left != nullptr && i < m; ++i)
+      left[i] = x[i] - (codes[i] == 0 ? means.plus : means.minus);
+    return true;
+  }
+
+  void add_block(const std::byte* signs, Means means, float* to) const {
+    run_wide(width_, kBlock, [=](std::size_t) SHOAL_INLINE {
+      Bits words[2];
+      std::memcpy(words, signs, sizeof words);
+      add_means(words, means, to, to);
+    });
   }
 
   Width width_;

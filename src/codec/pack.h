@@ -23,6 +23,13 @@ constexpr std::size_t packed_size(std::size_t n, unsigned bits, std::size_t head
   return full * 4 + blocks_of(n) * head;
 }
 
+// Eight elements side by side, for loops that must not go through memory: the compiler makes them
+// of whatever vectors there are, with the same bits.
+inline constexpr std::size_t kEight = 8;
+using Bits = std::uint32_t __attribute__((vector_size(4 * kEight)));
+using Ints = std::int32_t __attribute__((vector_size(4 * kEight)));
+using Floats = float __attribute__((vector_size(4 * kEight)));
+
 template <unsigned kBits>
 SHOAL_INLINE inline void pack(const std::uint32_t* codes, std::size_t m, std::byte* out) {
   constexpr std::size_t kWords = words_of(kBlock, kBits);
@@ -62,6 +69,12 @@ SHOAL_INLINE inline bool unpack(const std::byte* in, std::size_t m, std::uint32_
     if (i >= m) behind |= code;
   }
   return behind == 0;
+}
+
+// Of codes that are 0: nothing, 1: size, 2: -size. (3 is none, and gives nothing.)
+SHOAL_INLINE inline float ternary(std::uint32_t code, float size) {
+  const auto one = static_cast<std::int32_t>(code & 1U) - static_cast<std::int32_t>(code >> 1U);
+  return static_cast<float>(one) * size;
 }
 
 }  // namespace shoal

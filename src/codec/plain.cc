@@ -28,6 +28,10 @@ class Plain final : public Codec {
   void decode_add(std::span<const std::byte> in, std::span<float> sum, float scale) const override {
     const Reader from(in, "fp32");
     from.require(4 * sum.size());
+    std::uint32_t largest = 0;
+    for (std::size_t i = 0; i < sum.size(); ++i)
+      largest = std::max(largest, magnitude(number(in, i)));
+    if (largest >= kInfinityBits) from.corrupt("it holds a number that is not finite");
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += scale * number(in, i);
   }
 

@@ -124,7 +124,6 @@ void powersgd_back(const LowRank& shape, std::span<const float> matrix, std::spa
       for (std::size_t k = 0; k < shape.rank; ++k) {
         const float factor = p[k * shape.rows + i];
         float* const to = q.data() + k * n;
-#pragma GCC ivdep
         for (std::size_t j = 0; j < n; ++j) to[j] += factor * row[j];
       }
     }
@@ -140,7 +139,6 @@ void powersgd_add(const LowRank& shape, std::span<const float> p, std::span<cons
       for (std::size_t k = 0; k < shape.rank; ++k) {
         const float factor = scale * p[k * shape.rows + i];
         const float* const from = q.data() + k * n;
-#pragma GCC ivdep
         for (std::size_t j = 0; j < n; ++j) row[j] += factor * from[j];
       }
     }

@@ -11,11 +11,6 @@ namespace {
 
 constexpr double kClip = 2.5;  // standard deviations
 
-// 0: nothing, 1: s, 2: -s.
-SHOAL_INLINE inline float ternary(std::uint32_t code, float s) {
-  return float_of((bits_of(s) ^ code >> 1U << 31U) & (code == 0 ? 0U : ~0U));
-}
-
 class Terngrad final : public Codec {
  public:
   explicit Terngrad(Width width) : width_(width) {}

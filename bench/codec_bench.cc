@@ -1,0 +1,164 @@
+#include "bench/codec_bench.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <ctime>
+#include <functional>
+
+#include "base/random.h"
+#include "bench/command.h"
+#include "codec/encoding.h"
+#include "codec/powersgd.h"
+
+namespace shoal {
+namespace {
+
+// The largest layer of a perceptron of 784, 2048, 2048 and 10 units.
+constexpr std::size_t kSide = 2048;
+
+// Of this thread, because the machine may be shared.
+double cpu_s(const std::function<void()>& f) {
+  timespec before{}, after{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
+  f();
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
+  return static_cast<double>(after.tv_sec - before.tv_sec) +
+         1e-9 * static_cast<double>(after.tv_nsec - before.tv_nsec);
+}
+
+struct Case {
+  const char* encoding;
+  double target;  // GB/s
+};
+
+// What the project asks for; 0 where it asks for nothing.
+constexpr Case kCases[] = {{"fp32", 0},          {"fp16", 4},        {"bf16", 4},
+                           {"fixed16:4", 0.5},   {"flexpoint", 0},   {"onebit+ef", 4},
+                           {"twobit:2", 4},      {"terngrad", 0.5},  {"qsgd:4", 0.5},
+                           {"qsgd:4:elias", 0},  {"dorefa:4", 0.5},  {"strom:2.5758", 1.5},
+                           {"dryden:0.01", 1.5}, {"adacomp:500", 0}, {"topk:0.01+ef", 1.5},
+                           {"randomk:0.01", 0},  {"dgc:0.001", 1.5}, {"topk:0.01+ef+zstd", 0}};
+
+// Sent and rest together are the values, and no machine would have written other bytes.
+bool is_right(const Encoding& encoding, const Codec& codec, std::span<const float> values) {
+  std::vector<std::byte> bytes(codec.bound(values.size())), plain(bytes.size());
+  std::vector<float> rest(values.size());
+  bytes.resize(codec.encode_with_rest({values, values}, rest, bytes, {}));
+  plain.resize(make_codec(encoding, Width::Plain)->encode({values, values}, plain, {}));
+  std::vector<float> sent(values.size());
+  codec.decode_add(bytes, sent);
+  bool right = bytes == plain;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double whole = std::abs(static_cast<double>(values[i])) + std::abs(sent[i]);
+    const double off = static_cast<double>(sent[i]) + rest[i] - static_cast<double>(values[i]);
+    right = right && std::abs(off) <= 0x1p-24 * whole;
+  }
+  return right;
+}
+
+// Gradient, and what memory does with as much of it.
+struct Ground {
+  std::vector<float> values;
+  std::vector<float> other;
+  double bytes = 0;
+
+  double copy_gb() {
+    const double took = cpu_s([&] { std::memcpy(other.data(), values.data(), 4 * values.size()); });
+    return bytes / took * 1e-9;
+  }
+};
+
+BenchRow bench_one(const Case& c, Ground& ground, int repeats) {
+  const Encoding encoding = parse_encoding(c.encoding);
+  const std::unique_ptr<Codec> codec = make_codec(encoding);
+  const std::span<const float> values = ground.values;
+  BenchRow row{.name = c.encoding, .unit = "GB/s", .target = c.target};
+  row.verified = is_right(encoding, *codec, values);
+  std::vector<std::byte> bytes(codec->bound(values.size()));
+  std::vector<float> gradient(values.begin(), values.end());
+  std::vector<double> both, encoding_gb, decoding_gb, copies;
+  std::size_t size = 0;
+  for (int i = 0; i <= repeats; ++i) {
+    // The rest is left where the values were: begin with the same each time.
+    std::ranges::copy(values, gradient.begin());
+    const DrawKey key{Seed(1), static_cast<std::uint64_t>(i), 0};
+    const double out = cpu_s([&] {
+      size = encoding.feedback ? codec->encode_with_rest({gradient, values}, gradient, bytes, key)
+                               : codec->encode({gradient, values}, bytes, key);
+    });
+    const double in =
+        cpu_s([&] { codec->decode_add(std::span(bytes).first(size), ground.other, 0.5F); });
+    const double copied = ground.copy_gb();
+    if (i == 0) continue;  // pages are touched for the first time
+    both.push_back(ground.bytes / (out + in) * 1e-9);
+    encoding_gb.push_back(ground.bytes / out * 1e-9);
+    decoding_gb.push_back(ground.bytes / in * 1e-9);
+    copies.push_back(copied);
+  }
+  row.ours = median(both);
+  row.peers["memcpy"] = median(copies);
+  row.note = fmt::format(
+      "{:.1f} M elements, {:.2f} bits each; encode{} {:.1f}, decode {:.1f} GB/s, median of {}",
+      static_cast<double>(values.size()) * 1e-6,
+      8 * static_cast<double>(size) / static_cast<double>(values.size()),
+      encoding.feedback ? " with rest" : "", median(encoding_gb), median(decoding_gb), repeats);
+  return row;
+}
+
+// All that a worker computes in a step of powersgd.
+BenchRow bench_powersgd(std::size_t side, std::uint32_t rank, Ground& ground, int repeats) {
+  BenchRow row{.name = fmt::format("powersgd:{}", rank), .unit = "GB/s"};
+  const LowRank shape{side, side, rank};
+  std::vector<float> p(shape.p_size()), q(shape.q_size());
+  powersgd_start(shape, q, {});
+  std::vector<float> matrix;
+  std::vector<double> rates, copies;
+  for (int i = 0; i <= repeats; ++i) {
+    matrix = ground.values;
+    std::ranges::fill(ground.other, 0.0F);
+    const double took = cpu_s([&] {
+      powersgd_project(shape, matrix, q, p);
+      powersgd_orthogonalize(shape, p);
+      powersgd_back(shape, matrix, p, q);
+      powersgd_add(shape, p, q, 1, ground.other);
+      powersgd_add(shape, p, q, -1, matrix);
+    });
+    if (i == 0) {
+      row.verified = true;
+      for (std::size_t j = 0; j < matrix.size(); ++j)
+        row.verified =
+            row.verified && std::abs(matrix[j] + ground.other[j] - ground.values[j]) < 1e-5;
+      continue;
+    }
+    rates.push_back(ground.bytes / took * 1e-9);
+    copies.push_back(ground.copy_gb());
+  }
+  row.ours = median(rates);
+  row.peers["memcpy"] = median(copies);
+  row.note = fmt::format(
+      "{} by {}, {:.2f} bits an element; all of a step, median of {}", side, side,
+      32.0 * static_cast<double>(p.size() + q.size()) / static_cast<double>(matrix.size()),
+      repeats);
+  return row;
+}
+
+}  // namespace
+
+std::vector<BenchRow> bench_codec(double scale, int repeats) {
+  const auto side = static_cast<std::size_t>(std::max(16.0, kSide * std::sqrt(scale)));
+  Ground ground;
+  ground.values.resize(side * side);
+  ground.other.resize(side * side);
+  ground.bytes = 4.0 * static_cast<double>(side * side);
+  Random random(Seed(1), Purpose::Problem);
+  for (float& x : ground.values) x = static_cast<float>(random.normal());
+  std::vector<BenchRow> rows;
+  for (const Case& c : kCases) rows.push_back(bench_one(c, ground, repeats));
+  rows.push_back(bench_powersgd(side, 2, ground, repeats));
+  return rows;
+}
+
+}  // namespace shoal

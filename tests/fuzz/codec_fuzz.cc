@@ -1,0 +1,67 @@
+// libFuzzer: no input may make a codec do anything but decode it or throw Corrupt; lists hold
+// rising places and finite numbers, and say the same as sums. The first two bytes choose the codec
+// and the number of elements, the rest is what came from a peer. Built with clang only.
+//
+//   build/clang/tests/codec_fuzz -max_total_time=60
+#include <cmath>
+#include <cstdlib>
+#include <vector>
+
+#include "base/error.h"
+#include "codec/encoding.h"
+
+namespace {
+
+using namespace shoal;
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+const std::vector<std::unique_ptr<Codec>>& codecs() {
+  static const std::vector<std::unique_ptr<Codec>> all = [] {
+    std::vector<std::unique_ptr<Codec>> made;
+    for (const char* text :
+         {"fp32",          "fp16",       "bf16",         "fixed16:4",        "flexpoint",
+          "onebit",        "twobit:0.5", "terngrad",     "qsgd:1",           "qsgd:4",
+          "qsgd:100",      "qsgd:1000",  "qsgd:4:elias", "qsgd:32767:elias", "dorefa:1",
+          "dorefa:3",      "dorefa:8",   "dorefa:16",    "strom:2.5",        "dryden:0.01",
+          "adacomp:50",    "topk:0.01",  "topk:0.3",     "randomk:0.01",     "randomk:0.3+ef",
+          "topk:0.3+zstd", "fp32+zstd"})
+      made.push_back(make_codec(parse_encoding(text)));
+    return made;
+  }();
+  return all;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size < 2) return 0;
+  const Codec& codec = *codecs()[data[0] % codecs().size()];
+  // Around one block of 512 as well as few.
+  const std::size_t n = data[1] < 128 ? data[1] : 512 + data[1] - 192;
+  const std::span in(reinterpret_cast<const std::byte*>(data) + 2, size - 2);
+  // On the heap and just as long: a write beside it is found.
+  std::vector<float> sum(n);
+  bool sound = true;
+  try {
+    codec.decode_add(in, sum, 0.5F);
+  } catch (const Corrupt& error) {
+    require(*error.what() != '\0');
+    sound = false;
+  }
+  if (!codec.sparse()) return 0;
+  SparseList list;
+  try {
+    codec.decode_list(in, n, list);
+    require(sound && list.at.size() == list.value.size());
+    for (std::size_t j = 0; j < list.at.size(); ++j) {
+      require(list.at[j] < n && (j == 0 || list.at[j - 1] < list.at[j]));
+      require(std::isfinite(list.value[j]) && sum[list.at[j]] == 0.5F * list.value[j]);
+    }
+  } catch (const Corrupt&) {
+    require(!sound);
+  }
+  return 0;
+}
