@@ -11,6 +11,7 @@
 #include "bench/codec_bench.h"
 #include "bench/collective_bench.h"
 #include "bench/collective_rank.h"
+#include "bench/hogwild_bench.h"
 #include "bench/optim_bench.h"
 #include "bench/ps_bench.h"
 #include "bench/ps_rank.h"
@@ -148,6 +149,11 @@ ExitCode run_optim(const Options& o) {
 ExitCode run_codec(const Options& o) {
   require_length(o);
   return show(o, bench_codec(o.scale, static_cast<int>(o.repeats)));
+}
+
+ExitCode run_hogwild(const Options& o) {
+  require_length(o);
+  return show(o, bench_hogwild(o.scale, static_cast<int>(o.repeats)));
 }
 
 // The program itself, and tools/two-hosts of the tree that it was built in.
@@ -292,6 +298,13 @@ Command bench_command() {
                   {"--json", "also write the rows to this file", &p->json},
                   {"--markdown", "print the table as Markdown", &p->markdown}},
       .run = [p] { return run_codec(*p); }};
+  Command hogwild{.name = "hogwild",
+                  .summary = "two threads that share a model without locks, beside one, and a lock",
+                  .options = {{"--scale", "samples; 0.05 is a smoke test", &p->scale},
+                              {"--repeats", "rounds, all in turn; medians count", &p->repeats},
+                              {"--json", "also write the rows to this file", &p->json},
+                              {"--markdown", "print the table as Markdown", &p->markdown}},
+                  .run = [p] { return run_hogwild(*p); }};
   auto c = std::make_shared<CollectiveOptions>();
   Command collective{
       .name = "collective",
@@ -355,7 +368,7 @@ Command bench_command() {
       .run = [r] { return run_rank(*r); }};
   return {.name = "bench",
           .summary = "measures, and verifies what it measured",
-          .subcommands = {sim, transport, collective, codec, ps, optim, train, rank,
+          .subcommands = {sim, transport, collective, codec, ps, optim, hogwild, train, rank,
                           collective_rank, ps_rank}};
 }
 

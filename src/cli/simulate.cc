@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "cli/commands.h"
+#include "learner/logistic.h"
 #include "learner/torch_loader/torch_plugin.h"
 #include "program/simulate_run.h"
 
@@ -16,6 +17,10 @@ ExitCode run_simulate(const TrainFlags& flags, const SimulateFlags& how,
   SimulateRun run(flags, how, std::move(config));
   if (!run.needs_learner()) return run.simulate();
   run.use(open_data(run.flags));
+  if (run.flags.model == kLogisticModel) {
+    run.learner = std::make_unique<LogisticLearner>(run.dataset.train, run.dataset.test);
+    return run.simulate();
+  }
   // Before libtorch is loaded: OpenBLAS reads it then, and never again.
   const std::string blas = wish_of(run.flags).blas.value_or("");
   if (!blas.empty()) setenv("OPENBLAS_CORETYPE", blas.c_str(), 1);

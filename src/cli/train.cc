@@ -4,6 +4,7 @@
 
 #include "cli/commands.h"
 #include "cli/tune.h"
+#include "learner/logistic.h"
 #include "learner/torch_loader/torch_plugin.h"
 #include "program/train_run.h"
 
@@ -49,6 +50,12 @@ ExitCode run_train(const TrainFlags& flags, std::vector<ConfigEntry> config) {
   run.take_signals = true;
   run.use(open_data(run.flags));
 
+  if (run.flags.model == kLogisticModel) {
+    run.before_threads();
+    run.note_memory();
+    run.learner = std::make_unique<LogisticLearner>(run.dataset.train, run.dataset.test);
+    return run.train();
+  }
   const fs::path executable = fs::read_symlink("/proc/self/exe");
   run.choice = prepare_compute(run, executable);
   run.before_threads();

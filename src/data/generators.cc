@@ -202,12 +202,14 @@ class Teacher final : public Generator {
 };
 
 // A linear truth over many features of which a sample has a few. Feature j occurs about as often as
-// 1 / j, as words do: a few are everywhere, most are rare.
+// 1 / j^skew: as words do with a skew of 1, where a few are everywhere and most are rare; all alike
+// with one of 0.
 class Sparse final : public Generator {
  public:
   Sparse(Seed seed, SpecKeys& keys) : Generator(seed) {
     features_ = keys.count("features", 10'000, 1, std::uint64_t{1} << 31U);
     pairs_ = keys.count("pairs", 20, 1, 1U << 16U);
+    skew_ = keys.number("skew", 1, 0, 1);
     const std::uint64_t classes = keys.count("classes", 2, 2, 1U << 10U);
     noise_ = keys.number("noise", 0, 0, 1e6);
     shape_ = {InputKind::Sparse,
@@ -218,9 +220,8 @@ class Sparse final : public Generator {
   void make(std::uint64_t sample, std::uint64_t slot, Batch& batch) const override {
     Random random = draws(seed_, Part::Sample, sample);
     const std::size_t first = batch.indices.size();
-    const double range = std::log(static_cast<double>(features_) + 1);
     for (std::uint64_t k = 0; k < pairs_; ++k) {
-      const auto rank = static_cast<std::uint64_t>(std::exp(range * random.uniform()));
+      const auto rank = static_cast<std::uint64_t>(feature_at(random.uniform()));
       batch.indices.push_back(
           static_cast<std::int64_t>(std::clamp<std::uint64_t>(rank, 1, features_) - 1));
     }
@@ -239,7 +240,16 @@ class Sparse final : public Generator {
   }
 
  private:
+  // From 1 to the number of features, as often as the skew says.
+  double feature_at(double uniform) const {
+    const double end = static_cast<double>(features_) + 1;
+    if (skew_ == 1) return std::exp(std::log(end) * uniform);
+    const double power = 1 - skew_;
+    return std::pow(1 + (std::pow(end, power) - 1) * uniform, 1 / power);
+  }
+
   std::uint64_t features_, pairs_;
+  double skew_;
   double noise_;
 };
 

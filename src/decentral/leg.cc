@@ -1,6 +1,7 @@
 #include "decentral/leg.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "base/error.h"
@@ -208,13 +209,44 @@ Task<bool> Leg::next_offer() {
 
 // ---- A step
 
-Task<void> Leg::gradient_at(Range state) {
+void Leg::begin_report() {
   report_ = StepReport();
   report_.step = t();
   report_.epoch = own_.empty() ? replica.ledger.epoch() : own_[0].epoch;
   report_.eta = terms.eta(t());
   report_.rank = company.group.rank;
   report_.wait = env().now() - begun_;
+}
+
+Task<void> Leg::steps_of_samples(std::uint32_t threads) {
+  begin_report();
+  if (own_.empty()) co_return;
+  const Time begin = env().now();
+  std::vector<Portion> portions(threads,
+                                Portion{own_[0].epoch, t(), company.group.rank.value(), {}});
+  std::size_t next = 0;
+  for (const Share& share : own_)
+    for (const SampleId id : replica.ledger.samples(share))
+      portions[next++ % threads].samples.push_back(id);
+  std::vector<Score> scores(threads);
+  std::vector<std::unique_ptr<Lane>> lanes;
+  std::vector<Lane*> all;
+  Elements most;
+  for (std::uint32_t k = 0; k < threads; ++k) {
+    lanes.push_back(learner_.lane(replica.w(), std::move(portions[k]), report_.eta, scores[k]));
+    if (lanes.back() == nullptr)
+      throw ConfigError(
+          "--meet wild with a model whose gradient comes as a whole; take --model logistic");
+    all.push_back(lanes.back().get());
+    most = std::max(most, all.back()->size());
+  }
+  co_await env().work(Work::Backward, most, [&] { env().together(all, t().value()); });
+  for (const Score& score : scores) report_.own += score;
+  report_.compute = env().now() - begin;
+}
+
+Task<void> Leg::gradient_at(Range state) {
+  begin_report();
   if (own_.empty()) co_return;
   const Time begin = env().now();
   Portion portion{own_[0].epoch, t(), company.group.rank.value(), {}};

@@ -108,6 +108,9 @@ class Leg {
   // What update() does, to any state and slots of such a model: by the sum in the replica's
   // gradient, over so many.
   Task<void> apply(Range state, Range slots, double over);
+  // In place of gradient and update: each sample of the share is a step of its own, on threads that
+  // share the model. Throws ConfigError for a learner that cannot.
+  Task<void> steps_of_samples(std::uint32_t threads);
   // Of the step at hand; over no samples, where the share is empty.
   const Score& score() const { return report_.own; }
   // All three: a step of plain training.
@@ -129,6 +132,7 @@ class Leg {
     std::uint64_t dealt = 0;  // in this leg, to all
   };
 
+  void begin_report();
   void deal_row();
   Task<void> prefetch_row();
   Task<bool> next_offer();

@@ -132,6 +132,7 @@ std::unique_ptr<Rendezvous> make_rendezvous(Node& node, const Learner& learner,
     case Encounter::Master: return make_master(node, learner, terms);
     case Encounter::Parts: return make_parts(node, learner, terms);
     case Encounter::Stream: return make_stream(node, learner, terms);
+    case Encounter::Wild: return make_wild(node, learner, terms);
   }
   return make_average(node, learner, terms);
 }

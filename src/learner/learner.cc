@@ -11,4 +11,6 @@ Cuts Learner::pieces() const {
 
 Task<void> Learner::prefetch(Env&, Portion) { co_return; }
 
+std::unique_ptr<Lane> Learner::lane(Range, Portion, double, Score&) { return nullptr; }
+
 }  // namespace shoal

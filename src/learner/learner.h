@@ -117,6 +117,9 @@ class Learner {
   // How good the state is on the samples [from, to) of those held out for that; changes nothing.
   virtual Task<Score> evaluate(Env& env, Range state, std::uint64_t from, std::uint64_t to) = 0;
   virtual std::uint64_t held_out() const { return 0; }  // how many there are
+  // The portion's samples one after the other, each a step of plain SGD on the state, which other
+  // lanes read and write meanwhile (base/shared.h). The score outlives it. Null: this model cannot.
+  virtual std::unique_ptr<Lane> lane(Range state, Portion portion, double eta, Score& score);
   // A hint: this portion is probably the next. Its samples may be fetched meanwhile.
   virtual Task<void> prefetch(Env& env, Portion portion);
   // A hint: something else comes before the next gradient, and may need the memory that is kept for

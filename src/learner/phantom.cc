@@ -51,4 +51,25 @@ Task<Score> PhantomLearner::evaluate(Env& env, Range, std::uint64_t from, std::u
   co_return Score{.samples = to - from};
 }
 
+namespace {
+
+class PhantomLane final : public Lane {
+ public:
+  explicit PhantomLane(Elements size) : size_(size) {}
+  bool step() override { return false; }
+  Elements size() const override { return size_; }
+
+ private:
+  Elements size_;
+};
+
+}  // namespace
+
+std::unique_ptr<Lane> PhantomLearner::lane(Range, Portion portion, double, Score& score) {
+  score.samples += portion.samples.size();
+  Elements each;
+  for (const PhantomLayer& layer : layers_) each += layer.forward + layer.backward;
+  return std::make_unique<PhantomLane>(each * portion.samples.size());
+}
+
 }  // namespace shoal

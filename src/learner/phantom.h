@@ -2,6 +2,7 @@
 // does with it costs what it would cost with the model, and takes no memory.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ class PhantomLearner final : public Learner {
   Task<void> gradient(Env& env, Range w, GradientTarget target, Portion portion,
                       Channel<Ready>& ready, Score& score) override;
   Task<Score> evaluate(Env& env, Range w, std::uint64_t from, std::uint64_t to) override;
+  std::unique_ptr<Lane> lane(Range w, Portion portion, double eta, Score& score) override;
 
  private:
   std::vector<PhantomLayer> layers_;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/random.h"
+#include "base/shared.h"
 
 namespace shoal {
 
@@ -107,6 +108,57 @@ Task<void> QuadraticLearner::gradient(Env& env, Range w, GradientTarget target, 
     ready.push(Ready{b, bucket.at - g.at, bucket.n});
   }
   ready.close();
+}
+
+namespace {
+
+// Every sample moves all numbers, one after the other.
+class DenseLane final : public Lane {
+ public:
+  DenseLane(const QuadraticLearner& learner, Shared w, Portion portion, double eta, Score& score)
+      : learner_(learner),
+        w_(w),
+        portion_(std::move(portion)),
+        eta_(static_cast<float>(eta)),
+        score_(score) {}
+  bool step() override {
+    if (sample_ == portion_.samples.size()) return false;
+    if (j_ == 0) read();
+    w_.add(j_, -eta_ * g_[j_]);
+    if (++j_ == g_.size()) {
+      ++sample_;
+      j_ = 0;
+    }
+    return true;
+  }
+  Elements size() const override {
+    return Elements(learner_.layout().parameters().value() * portion_.samples.size());
+  }
+
+ private:
+  void read() {
+    at_.resize(learner_.layout().parameters().value());
+    for (std::size_t j = 0; j < at_.size(); ++j) at_[j] = w_.load(j);
+    g_.assign(at_.size(), 0.0F);
+    const SampleId sample = portion_.samples[sample_];
+    learner_.add_gradients(at_, std::span(&sample, 1), 0, g_);
+    score_ += Score{.loss = learner_.loss(at_), .samples = 1};
+  }
+
+  const QuadraticLearner& learner_;
+  Shared w_;
+  const Portion portion_;
+  const float eta_;
+  Score& score_;
+  std::size_t sample_ = 0;
+  std::size_t j_ = 0;
+  std::vector<float> at_, g_;
+};
+
+}  // namespace
+
+std::unique_ptr<Lane> QuadraticLearner::lane(Range w, Portion portion, double eta, Score& score) {
+  return std::make_unique<DenseLane>(*this, Shared(w.data()), std::move(portion), eta, score);
 }
 
 Task<Score> QuadraticLearner::evaluate(Env& env, Range w, std::uint64_t from, std::uint64_t to) {

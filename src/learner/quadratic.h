@@ -38,6 +38,7 @@ class QuadraticLearner final : public Learner {
                       Channel<Ready>& ready, Score& score) override;
   Task<Score> evaluate(Env& env, Range w, std::uint64_t from, std::uint64_t to) override;
   std::uint64_t held_out() const override { return options_.held_out; }
+  std::unique_ptr<Lane> lane(Range w, Portion portion, double eta, Score& score) override;
 
   std::span<const float> optimum() const { return optimum_; }
   std::span<const float> curvature() const { return lambda_; }

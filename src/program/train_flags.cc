@@ -44,10 +44,10 @@ struct Habit {
   double eta;
 };
 constexpr Habit kHabits[] = {
-    {"linear", "sgd", 0.1},         {"mlp", "momentum", 0.05}, {"lenet", "momentum", 0.05},
-    {"alexnet", "momentum", 0.01},  {"vgg", "momentum", 0.05}, {"resnet", "momentum", 0.1},
-    {"lstm", "adam", 0.003},        {"gru", "adam", 0.003},    {"transformer", "adamw", 0.001},
-    {"autoencoder", "adam", 0.001},
+    {"linear", "sgd", 0.1},          {"logistic", "sgd", 0.1},       {"mlp", "momentum", 0.05},
+    {"lenet", "momentum", 0.05},     {"alexnet", "momentum", 0.01},  {"vgg", "momentum", 0.05},
+    {"resnet", "momentum", 0.1},     {"lstm", "adam", 0.003},        {"gru", "adam", 0.003},
+    {"transformer", "adamw", 0.001}, {"autoencoder", "adam", 0.001},
 };
 constexpr Habit kOtherHabit{"", "momentum", 0.01};
 
@@ -130,7 +130,8 @@ double usual_eta(RuleKind kind) {
 std::vector<Option> train_options(TrainFlags& f) {
   std::vector<Option> options = {
       {"--model",
-       "linear, mlp:784-2048-10, lenet, alexnet, vgg[:16], resnet:20|32|56|18, lstm, gru, "
+       "linear, logistic, mlp:784-2048-10, lenet, alexnet, vgg[:16], resnet:20|32|56|18, lstm, "
+       "gru, "
        "transformer, autoencoder, or a TorchScript file (*.pt)",
        &f.model},
       {"--data",

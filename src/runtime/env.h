@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "base/random.h"
 #include "base/recorder.h"
 #include "base/types.h"
+#include "runtime/lane.h"
 #include "runtime/operation.h"
 
 namespace shoal {
@@ -112,6 +114,10 @@ class Env {
     (void)f;
     return false;
   }
+
+  // Called by a function of work(): all lanes to their ends, at the same time. Live each has a
+  // thread; simulated they are interleaved step by step, as the seed draws for this `turn`.
+  virtual void together(std::span<Lane* const> lanes, std::uint64_t turn);
 
   // The job's stream for a purpose: the same on every node that asks with the same arguments.
   Random random(Purpose purpose, std::uint64_t a = 0, std::uint64_t b = 0) const {

@@ -314,7 +314,8 @@ std::array<Axis, kAxes> make_axes() {
        [](const Recipe& r) { return fmt::format("{}", r.peering.tau_down); },
        [](Recipe& r, std::string_view v) { r.peering.tau_down = count("--tau-down", v); }},
       {"learners",
-       "models that a worker trains around its center; 0: as many as its throughput asks for",
+       "models that a worker trains around its center, 0: as many as its throughput asks for; with "
+       "--meet wild its threads",
        {},
        [](const Recipe& r) { return fmt::format("{}", r.peering.learners); },
        [](Recipe& r, std::string_view v) { r.peering.learners = count("--learners", v); }},

@@ -75,19 +75,21 @@ constexpr Exclusion kExclusions[] = {
        return r.peering.late > 0 && r.peering.late >= r.peering.tau;
      },
      [](Recipe& r, std::uint64_t) { r.peering.late = std::max(r.peering.tau, 1U) - 1; }},
-    {"`--late` with a `--meet` other than `average` or `block`",
+    {"`--late` with a `--meet` other than `average`, `block` or `wild`",
      "the others do not wait, or overlap a step by themselves", "`--late 0`",
      [](const Recipe& r, std::uint64_t) {
-       return r.peering.late > 0 && r.peering.meet != Encounter::Average &&
-              r.peering.meet != Encounter::Block;
+       const Encounter m = r.peering.meet;
+       return r.peering.late > 0 && m != Encounter::Average && m != Encounter::Block &&
+              m != Encounter::Wild;
      },
      [](Recipe& r, std::uint64_t) { r.peering.late = 0; }},
-    {"`--pace own` with `--meet average`, `block`, `neighbours` or `learners`",
+    {"`--pace own` with `--meet average`, `block`, `neighbours`, `learners` or `wild`",
      "all meet after the same number of steps", "`--pace step`",
      [](const Recipe& r, std::uint64_t) {
        const Encounter m = r.peering.meet;
-       return !r.peering.in_step && (m == Encounter::Average || m == Encounter::Block ||
-                                     m == Encounter::Neighbours || m == Encounter::Learners);
+       return !r.peering.in_step &&
+              (m == Encounter::Average || m == Encounter::Block || m == Encounter::Neighbours ||
+               m == Encounter::Learners || m == Encounter::Wild);
      },
      [](Recipe& r, std::uint64_t) { r.peering.in_step = true; }},
     {"`--meet neighbours` with `--topology halton`, `exponential` or `random`",

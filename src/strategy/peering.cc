@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array<std::string_view, kEncounters> kMeetNames = {
     "average", "block", "elastic",  "neighbours", "pairs", "gossip", "never",
-    "scatter", "tree",  "learners", "master",     "parts", "stream"};
+    "scatter", "tree",  "learners", "master",     "parts", "stream", "wild"};
 
 constexpr double kPartitionsMost = 256;  // gradients of as many steps are kept
 

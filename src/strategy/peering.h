@@ -25,8 +25,9 @@ enum class Encounter : std::uint8_t {
   Master,      // each model hears of the mean of all while it trains, and is drawn to it
   Parts,       // of gradients: a different one to each of the others
   Stream,      // of gradients, to others, who may miss some
+  Wild,        // threads of a worker share one; workers' are averaged
 };
-inline constexpr std::size_t kEncounters = 13;
+inline constexpr std::size_t kEncounters = 14;
 std::string_view to_string(Encounter meet);
 Encounter parse_meet(std::string_view name);  // an unknown one is a ConfigError
 
@@ -48,6 +49,7 @@ struct Peering {
   bool adapt_alpha = false;      // Elastic: it follows how a worker's loss falls
   std::uint32_t tau_down = 0;    // Tree: steps between two models to those below; 0: tau
   std::uint32_t learners = 0;    // Learners: of a worker; 0: as many as its throughput asks for
+                                 // Wild: threads; 0: one
   double penalty = 0;            // Master: of the distance to it, in the cost
   double extrapolate = 0;        // how far its path is thought to go on
   std::uint32_t partitions = 0;  // Parts: of a gradient; 0: one for each of the others

@@ -58,6 +58,15 @@ std::vector<System> make_systems() {
                    "problems",
        .recipe = each_its_own({.meet = Encounter::Never}),
        .optimizer = "sgd"},
+      {.name = "hogwild",
+       .year = 2011,
+       .citation = "Recht, Re, Wright, Niu, Hogwild!: A Lock-Free Approach to Parallelizing "
+                   "Stochastic Gradient Descent, NIPS 2011",
+       .reference = "arXiv:1106.5730",
+       .sentence = "threads of a worker share its model, and move single numbers of it without "
+                   "locks; for models whose gradients are sparse",
+       .recipe = each_its_own({.meet = Encounter::Wild, .tau = 1, .learners = 2}),
+       .optimizer = "sgd"},
       {.name = "downpour",
        .aliases = {"distbelief"},
        .year = 2012,

@@ -65,7 +65,8 @@ Peering draw_peering(Random& random, std::size_t P) {
   Peering p;
   p.meet = static_cast<Encounter>(random.below(kEncounters));
   p.tau = static_cast<std::uint32_t>(random.between(1, 6));
-  const bool mean = p.meet == Encounter::Average || p.meet == Encounter::Block;
+  const bool mean =
+      p.meet == Encounter::Average || p.meet == Encounter::Block || p.meet == Encounter::Wild;
   if (mean && random.chance(0.4)) p.late = static_cast<std::uint32_t>(random.below(p.tau));
   p.in_step = mean || p.meet == Encounter::Neighbours || p.meet == Encounter::Learners ||
               random.chance(0.3);
@@ -106,7 +107,8 @@ Scenario decentral_scenario(Seed seed) {
   job->options.batch = random.between(1, 12);
   job->options.workers = P;
   job->options.peering = draw_peering(random, P);
-  if (random.chance(0.3)) job->options.rule = default_rule(RuleKind::Momentum);
+  const bool plain = job->options.peering.meet == Encounter::Wild;
+  if (random.chance(0.3) && !plain) job->options.rule = default_rule(RuleKind::Momentum);
   // Momentum takes ten times as long steps, and a block momentum on top of it longer ones.
   const double shorter = job->options.rule.kind == RuleKind::Momentum ? 0.1 : 1;
   job->options.eta = shorter * (0.02 + 0.08 * random.uniform());

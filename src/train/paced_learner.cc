@@ -122,6 +122,29 @@ Task<void> PacedLearner::gradient(Env& env, Range state, GradientTarget target, 
   ready.close();
 }
 
+namespace {
+
+class PacedLane final : public Lane {
+ public:
+  PacedLane(std::unique_ptr<Lane> inner, Elements size) : inner_(std::move(inner)), size_(size) {}
+  bool step() override { return inner_->step(); }
+  void run() override { inner_->run(); }
+  Elements size() const override { return size_; }
+
+ private:
+  std::unique_ptr<Lane> inner_;
+  Elements size_;
+};
+
+}  // namespace
+
+std::unique_ptr<Lane> PacedLearner::lane(Range state, Portion portion, double eta, Score& score) {
+  const Elements size = cost(pace_.total(), portion.samples.size());
+  std::unique_ptr<Lane> inner = inner_.lane(state, std::move(portion), eta, score);
+  if (inner == nullptr) return inner;
+  return std::make_unique<PacedLane>(std::move(inner), size);
+}
+
 Task<Score> PacedLearner::evaluate(Env& env, Range state, std::uint64_t from, std::uint64_t to) {
   FreeEnv free(env);
   const Score score = co_await inner_.evaluate(free, state, from, to);

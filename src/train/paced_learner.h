@@ -44,6 +44,7 @@ class PacedLearner final : public Learner {
                       Channel<Ready>& ready, Score& score) override;
   Task<Score> evaluate(Env& env, Range state, std::uint64_t from, std::uint64_t to) override;
   std::uint64_t held_out() const override { return inner_.held_out(); }
+  std::unique_ptr<Lane> lane(Range state, Portion portion, double eta, Score& score) override;
 
  private:
   Learner& inner_;

@@ -35,6 +35,31 @@ class Learn(ServersTest):
         self.assertAlmostEqual((sent[1] - sent[10]) / model, 400 - 40, delta=40)
 
 
+class Hogwild(ServersTest):
+    SPARSE = ["--like", "hogwild", "--model", "logistic", "--data", "synthetic:sparse,features=500,pairs=8,n=6000,test=500",
+              "--batch", "500", "--lr", "0.3"]
+
+    def test_threads_that_share_a_model_learn(self):
+        for workers, threads in ((1, 1), (1, 2), (2, 2)):
+            with self.subTest(workers=workers, threads=threads):
+                s = self.train(self.scratch / f"{workers}-{threads}", *self.SPARSE, "--learners", threads, "--epochs", "6",
+                               "--workers", workers)
+                self.assert_ledger(s, 6 * 6000)
+                self.assertEqual((s["system"], s["recipe"]["learners"]), ("hogwild", str(threads)))
+                self.assertGreater(s["test_accuracy"], 0.85)
+
+    def test_what_it_is_not_for(self):
+        cases = {r"--meet wild with momentum.*take --optimizer sgd": [*self.SPARSE, "--optimizer", "momentum"],
+                 r"--model logistic with .*3 classes.*another --model": ["--model", "logistic", "--data",
+                                                                                  "synthetic:blobs,features=4,classes=3"],
+                 r"--meet wild with a model whose gradient.*--model logistic": [*TINY, "--like", "hogwild"]}
+        for message, arguments in cases.items():
+            out = self.scratch / "refused"
+            finished = train_support.Training(out, *arguments, "--epochs", "1", "--out", out).finish()
+            self.assertEqual(finished.code, 1, finished)
+            self.assertRegex(finished.err, message)
+
+
 class Killed(ServersTest):
     def test_one_of_three_and_it_comes_back(self):
         draw = random.Random(9)

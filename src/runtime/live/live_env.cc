@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
 
@@ -59,6 +61,25 @@ bool LiveEnv::post(const std::function<void()>& f) {
   if (options_.compute == nullptr) return false;  // The loop is in that very function.
   loop_->inject(f);
   return true;
+}
+
+void LiveEnv::together(std::span<Lane* const> lanes, std::uint64_t turn) {
+  (void)turn;
+  std::vector<std::exception_ptr> errors(lanes.size());
+  const auto run = [&](std::size_t k) {
+    try {
+      lanes[k]->run();
+    } catch (...) {
+      errors[k] = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (std::size_t k = 1; k < lanes.size(); ++k) others.emplace_back(run, k);
+    if (!lanes.empty()) run(0);
+  }
+  for (const std::exception_ptr& error : errors)
+    if (error) std::rethrow_exception(error);
 }
 
 void LiveEnv::start_work(WorkOp& op) {

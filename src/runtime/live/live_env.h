@@ -35,6 +35,7 @@ class LiveEnv final : public Env {
 
   Time now() const override { return loop_->now(); }
   bool post(const std::function<void()>& f) override;
+  void together(std::span<Lane* const> lanes, std::uint64_t turn) override;
   void record(Event event) override;
 
  private:
