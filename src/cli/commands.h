@@ -9,6 +9,7 @@
 namespace shoal {
 
 Command bench_command();
+Command compare_command();
 Command doctor_command();
 // `program` is what follows -- on the command line; nothing there: null.
 Command launch_command(const std::vector<std::string>* program);

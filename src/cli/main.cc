@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
       {
           shoal::train_command(),
           shoal::simulate_command(),
+          shoal::compare_command(),
           shoal::report_command(),
           shoal::systems_command(),
           shoal::swarm_command(),

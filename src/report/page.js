@@ -62,6 +62,14 @@
     (canvas.closest('figure') || canvas.closest('.card')).hidden = true;
   }
 
+  // A few values far above all others, as of a run that diverges at first, would press the rest flat: those leave the
+  // frame.
+  function top(field) {
+    const values = all.filter((c, i) => shown[i]).flatMap((c) => c[field].map((p) => p.v)).sort((a, b) => a - b);
+    const high = values[Math.floor(0.97 * (values.length - 1))];
+    return values[values.length - 1] > 3 * high ? 1.2 * high : undefined;
+  }
+
   function curve(id, field, y) {
     if (!all.some((c) => c[field].length)) return leaveOut(id);
     const key = AXIS[against][1];
@@ -88,7 +96,7 @@
         plugins: { legend: legendOf(false), tooltip: tooltip({ title: title, label: label }) },
         scales: {
           x: scale(AXIS[against][0], { type: 'linear', min: 0, tick: against === 'bytes' ? bytesText : undefined }),
-          y: scale('', { type: y.type || 'linear', tick: y.text }),
+          y: scale('', { type: y.type || 'linear', tick: y.text, max: y.clipped ? top(field) : undefined }),
         },
       }),
     });
@@ -188,7 +196,7 @@
   const plain = { text: (v) => Number(v.toPrecision(3)) };
   function drawAll() {
     curve('score', 'score', { text: yText });
-    curve('loss', 'loss', plain);
+    curve('loss', 'loss', { text: plain.text, clipped: true });
     drawShares();
     drawStaleness();
     const positive = all.every((c) => c.disagreement.every((p) => p.v > 0));

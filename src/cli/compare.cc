@@ -1,0 +1,293 @@
+// shoal compare: the same task, data order, budget and links for several systems, then a report.
+// Every run is a process of this program, with a folder of its own.
+#include <fmt/core.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+#include "cli/commands.h"
+#include "cli/compare_plan.h"
+#include "cli/run_report.h"
+#include "launch/job.h"
+#include "launch/program.h"
+#include "program/simulate_run.h"
+#include "report/words.h"
+#include "strategy/registry.h"
+
+namespace shoal {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kPilotSteps = 20;
+constexpr double kPilotLeast_s = 1;  // live; shorter ones say little
+
+// What every contestant gets from here, and not from the command line.
+constexpr const char* kOurs[] = {"--like",   "--out",   "--resume", "--config",
+                                 "--epochs", "--steps", "--seed",   "--quiet"};
+
+struct Flags {
+  TrainFlags train;
+  SimulateFlags how;
+  std::string like = "pytorch,downpour,petuum,easgd,gosgd,diloco";
+  std::string budget = "60s";
+  bool simulate = false;
+  std::string tune = "none";
+  std::uint64_t seeds = 1;
+  std::string out;
+  double target = 0;
+};
+
+bool is_ours(const Option& option) {
+  return std::ranges::find(kOurs, last_name(option)) != std::end(kOurs);
+}
+
+std::vector<Option> task_options(Flags& flags) {
+  std::vector<Option> options = simulate_options(flags.train, flags.how);
+  std::erase_if(options, is_ours);
+  return options;
+}
+
+struct RunEnd {
+  bool ok = false;
+  std::string folder;
+  Summary summary;
+};
+
+class Contest {
+ public:
+  Contest(const Flags& flags, std::vector<std::string> words)
+      : flags_(flags),
+        words_(std::move(words)),
+        systems_(parse_systems(flags.like)),
+        budget_(parse_budget(flags.budget)),
+        program_(fs::read_symlink("/proc/self/exe").string()) {}
+
+  // The folders of all that ended.
+  std::vector<std::string> run() {
+    std::vector<std::string> folders;
+    for (const std::string& system : systems_) {
+      const std::optional<std::vector<std::string>> terms = terms_of(system);
+      for (std::uint64_t seed = 1; terms && seed <= flags_.seeds; ++seed) {
+        std::vector<std::string> words = *terms;
+        words.insert(words.end(), {"--seed", std::to_string(seed)});
+        const RunEnd end = one(system, fmt::format("seed-{}", seed), words);
+        if (end.ok) folders.push_back(end.folder);
+      }
+    }
+    return folders;
+  }
+  const std::vector<std::string>& failed() const { return failed_; }
+
+ private:
+  // How long this system trains, and with which step size. Nothing: it does not get that far.
+  std::optional<std::vector<std::string>> terms_of(const std::string& system) {
+    std::optional<std::vector<std::string>> terms = length_of(system, 1);
+    if (!terms || flags_.tune != "lr") return terms;
+    // On a third of the budget: the order of step sizes shows early.
+    const auto third = length_of(system, 1.0 / 3);
+    TrainFlags own = flags_.train;
+    own.like = system;
+    double best = kUnknown;
+    std::string chosen;
+    for (const double eta : eta_points(eta_of(own, rule_of(own)))) {
+      std::vector<std::string> words = *third;
+      words.insert(words.end(), {"--lr", fmt::format("{}", eta)});
+      const RunEnd end = one(system, fmt::format("lr-{}", eta), words);
+      if (!end.ok) continue;
+      const Summary& s = end.summary;
+      const double score = s.test_accuracy == s.test_accuracy ? s.test_accuracy
+                           : s.test_loss == s.test_loss       ? -s.test_loss
+                                                              : -s.train_loss;
+      if (!(best == best) || score > best) {
+        best = score;
+        chosen = fmt::format("{}", eta);
+      }
+    }
+    if (chosen.empty()) return std::nullopt;
+    terms->insert(terms->end(), {"--lr", chosen});
+    fmt::print("{:<20} lr {} of three\n", system, chosen);
+    return terms;
+  }
+
+  std::optional<std::vector<std::string>> length_of(const std::string& system, double part) {
+    if (budget_.epochs > 0) {
+      const auto epochs = static_cast<double>(budget_.epochs) * part;
+      return std::vector<std::string>{"--epochs", std::to_string(std::max<std::uint64_t>(
+                                                      1, static_cast<std::uint64_t>(epochs)))};
+    }
+    if (!pilots_.contains(system)) pilots_[system] = pilot(system);
+    const std::optional<Pilot> pilot = pilots_[system];
+    if (!pilot) return std::nullopt;
+    return std::vector<std::string>{"--steps",
+                                    std::to_string(steps_in(part * budget_.seconds, *pilot))};
+  }
+
+  // Nothing: it failed. In virtual time two lengths tell what the first steps cost beside; live the
+  // difference of two short runs would be noise.
+  std::optional<Pilot> pilot(const std::string& system) {
+    Pilot pilot;
+    std::uint64_t steps = kPilotSteps;
+    for (int attempt = 1;; ++attempt) {
+      const RunEnd end = one(system, fmt::format("pilot-{}", attempt),
+                             {"--steps", std::to_string(steps), "--seed", "1"});
+      if (!end.ok) return std::nullopt;
+      // Of those that were asked for: servers count updates.
+      const Pilot now{steps, end.summary.wall_s};
+      if (attempt == 2) return flags_.simulate ? between(pilot, now) : now;
+      pilot = now;
+      const double least = std::min(kPilotLeast_s, budget_.seconds / 10);
+      if (!flags_.simulate && now.seconds >= least) return now;
+      const std::uint64_t enough = steps_in(std::max(least, budget_.seconds / 20), now);
+      steps = flags_.simulate ? 4 * steps : std::max(steps, enough);
+    }
+  }
+
+  RunEnd one(const std::string& system, const std::string& name,
+             const std::vector<std::string>& terms) {
+    const fs::path folder = fs::path(flags_.out) / system / name;
+    fs::create_directories(folder.parent_path());
+    const fs::path log = folder.string() + ".log";
+    Spawn request;
+    request.command = {program_, flags_.simulate ? "simulate" : "train", "--like", system};
+    request.command.insert(request.command.end(), words_.begin(), words_.end());
+    request.command.insert(request.command.end(), terms.begin(), terms.end());
+    request.command.insert(request.command.end(), {"--out", folder.string(), "--quiet"});
+    for (const auto& [key, value] : whole_environment())
+      request.environment.push_back(key + "=" + value);
+    fmt::print("{:<20} {:<10} ", system, name);
+    std::fflush(stdout);
+    const Ended ended = finish(request, log);
+    RunEnd end;
+    end.folder = folder.string();
+    end.ok = !ended.failed();
+    if (!end.ok) {
+      const std::string why = words_at_the_end(log, describe(ended));
+      fmt::print("failed: {}\n", why);
+      failed_.push_back(fmt::format("{} {}: {}", system, name, why));
+      return end;
+    }
+    end.summary = read_run(folder).summary;
+    const Summary& s = end.summary;
+    fmt::print("{:>9} {:>12} samples/s", time_text(s.wall_s), plain_text(s.samples_per_s));
+    if (s.test_accuracy == s.test_accuracy) fmt::print("  {}", percent_text(s.test_accuracy));
+    fmt::print("\n");
+    std::fflush(stdout);
+    return end;
+  }
+
+  static Ended finish(Spawn& request, const fs::path& log) {
+    FILE* const file = std::fopen(log.c_str(), "w");
+    if (file == nullptr)
+      throw DataError(fmt::format("cannot write {}; may it be written?", log.string()));
+    request.out = request.err = fileno(file);
+    const Child child = spawn(request);
+    std::fclose(file);
+    Ended ended;
+    pollfd waited{child.exit.get(), POLLIN, 0};
+    while (!has_ended(child, ended)) poll(&waited, 1, -1);
+    reap(child);
+    return ended;
+  }
+
+  // The last thing that shoal said itself; hints follow it.
+  static std::string words_at_the_end(const fs::path& log, const std::string& otherwise) {
+    std::ifstream file(log);
+    std::string said, line;
+    while (std::getline(file, line))
+      if (line.starts_with("shoal: ")) said = line.substr(line.find(' ') + 1);
+    return said.empty() ? otherwise : said;
+  }
+
+  const Flags& flags_;
+  std::vector<std::string> words_;  // of the task, for all
+  std::vector<std::string> systems_;
+  TrainingBudget budget_;
+  std::string program_;
+  std::map<std::string, std::optional<Pilot>> pilots_;
+  std::vector<std::string> failed_;
+};
+
+void check(const Flags& flags, const std::vector<Option>& options,
+           const std::vector<std::string>& given) {
+  if (flags.seeds == 0 || flags.seeds > 100)
+    throw ConfigError(fmt::format("--seeds {}: take 1 to 100", flags.seeds));
+  if (flags.tune == "lr" && std::ranges::find(given, "--eta") != given.end())
+    throw ConfigError("--tune lr and --lr: take one of them");
+  TrainFlags unused;
+  const std::vector<Option> live = train_options(unused);
+  for (const Option& option : options) {
+    const auto same = [&](const Option& o) { return last_name(o) == last_name(option); };
+    const bool asked = std::ranges::find(given, last_name(option)) != given.end();
+    if (asked && !flags.simulate && std::ranges::none_of(live, same))
+      throw ConfigError(fmt::format("{} is for simulated runs: add --simulate, or leave it away",
+                                    last_name(option)));
+  }
+  for (const std::string& system : parse_systems(flags.like)) {
+    TrainFlags own = flags.train;
+    own.like = system;
+    check_flags(own);
+  }
+}
+
+ExitCode run_compare(Flags& flags, const std::vector<Option>& options,
+                     const std::vector<std::string>& given) {
+  std::vector<std::string> words = words_of(options, given);
+  if (flags.train.workers == "auto") {
+    flags.train.workers =
+        std::to_string(flags.simulate ? 4 : std::clamp(cores_of_this_machine(), 2, 4));
+    words.insert(words.end(), {"--workers", flags.train.workers});
+  }
+  check(flags, options, given);
+  if (flags.out.empty()) flags.out = new_run_folder(flags.train, "compare-").string();
+  if (fs::exists(flags.out) && !fs::is_empty(flags.out))
+    throw ConfigError(
+        fmt::format("--out {}: something is there already; take another folder", flags.out));
+
+  Contest contest(flags, words);
+  const std::vector<std::string> folders = contest.run();
+  if (folders.empty())
+    throw DataError(fmt::format("no run got to its end; the logs are in {}", flags.out));
+  std::vector<FinishedRun> runs;
+  for (const std::string& folder : folders) runs.push_back(read_run(folder));
+  Comparison comparison =
+      compare_runs(runs, flags.target > 0 ? std::optional(flags.target) : std::nullopt);
+  for (const std::string& failure : contest.failed())
+    comparison.notes.push_back("Failed: " + failure);
+  fmt::print("\n{}", text_of(comparison, screen_of_stdout().width));
+  write_report(comparison, fs::path(flags.out) / "report.html");
+  return contest.failed().empty() ? ExitCode::kOk : ExitCode::kUsage;
+}
+
+}  // namespace
+
+Command compare_command() {
+  auto flags = std::make_shared<Flags>();
+  auto given = std::make_shared<std::vector<std::string>>();
+  const std::vector<Option> task = task_options(*flags);
+  std::vector<Option> options = {
+      {"--like", "the systems, a,b,c; `shoal systems` has them", &flags->like},
+      {"--budget", "of each: a time of training, 60s, 5min, or epochs, 5epochs", &flags->budget},
+      {"--simulate", "in the simulator, with its options", &flags->simulate},
+      {"--tune",
+       "lr: for each the best of three step sizes, tried on a third of the budget",
+       &flags->tune,
+       false,
+       {"none", "lr"}},
+      {"--seeds", "runs of each, for error bars", &flags->seeds},
+      {"--target", "the test accuracy or loss to reach; 0: what half of them reached",
+       &flags->target},
+      {"--out", "the folder; by default a new one in runs/", &flags->out},
+  };
+  options.insert(options.end(), task.begin(), task.end());
+  return {.name = "compare",
+          .summary = "several systems on the same task and budget; ends in a report",
+          .options = options,
+          .run = [flags, given, task] { return run_compare(*flags, task, *given); },
+          .given = given.get()};
+}
+
+}  // namespace shoal

@@ -1,0 +1,89 @@
+#include "cli/compare_plan.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "base/error.h"
+#include "program/config.h"
+#include "strategy/registry.h"
+
+namespace shoal {
+
+TrainingBudget parse_budget(const std::string& text) {
+  char* end = nullptr;
+  const double n = std::strtod(text.c_str(), &end);
+  const std::string unit = end;
+  const bool number = end != text.c_str() && std::isfinite(n) && n > 0;
+  TrainingBudget budget;
+  if (unit == "s") budget.seconds = n;
+  if (unit == "min") budget.seconds = 60 * n;
+  if (unit == "h") budget.seconds = 3600 * n;
+  if ((unit == "epochs" || unit == "epoch") && n >= 1 && n <= 1e6 && n == std::floor(n))
+    budget.epochs = static_cast<std::uint64_t>(n);
+  if (!number || (budget.seconds <= 0 && budget.epochs == 0) || budget.seconds > 1e7)
+    throw ConfigError(
+        fmt::format("--budget {}: take a time, as 60s, 5min or 1h, or whole epochs, as 5epochs",
+                    text.empty() ? "\"\"" : text));
+  return budget;
+}
+
+std::vector<std::string> parse_systems(const std::string& text) {
+  std::vector<std::string> names;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    const std::string word = text.substr(at, end - at);
+    at = end + 1;
+    if (word.empty()) throw ConfigError(fmt::format("--like {}: a name is empty", text));
+    const std::string name(find_system(word).name);
+    if (std::ranges::find(names, name) != names.end())
+      throw ConfigError(fmt::format("--like {}: {} is there twice", text, name));
+    names.push_back(name);
+  }
+  return names;
+}
+
+std::vector<std::string> words_of(const std::vector<Option>& options,
+                                  const std::vector<std::string>& given) {
+  std::vector<std::string> words;
+  for (const ConfigEntry& entry : config_of(options, {})) {
+    const std::string name = "--" + entry.key;
+    if (std::ranges::find(given, name) == given.end()) continue;
+    if (std::holds_alternative<bool>(entry.value)) {
+      words.push_back(name);
+      continue;
+    }
+    words.push_back(name);
+    const std::string* const plain = std::get_if<std::string>(&entry.value);
+    words.push_back(plain != nullptr ? *plain : to_text(entry.value));
+  }
+  return words;
+}
+
+Pilot between(const Pilot& shorter, const Pilot& longer) {
+  Pilot pilot = longer;
+  const double more = static_cast<double>(longer.steps - shorter.steps);
+  const double step_s = more > 0 ? (longer.seconds - shorter.seconds) / more : 0;
+  const double begin_s = longer.seconds - step_s * static_cast<double>(longer.steps);
+  if (step_s > 0 && begin_s > 0) pilot.begin_s = begin_s;
+  return pilot;
+}
+
+std::uint64_t steps_in(double seconds, const Pilot& pilot) {
+  const double made_in = pilot.seconds - pilot.begin_s;
+  if (pilot.steps == 0 || made_in <= 0) return 1;
+  const double steps = (seconds - pilot.begin_s) * static_cast<double>(pilot.steps) / made_in;
+  return static_cast<std::uint64_t>(std::clamp(steps, 1.0, 1e9));
+}
+
+std::vector<double> eta_points(double usual) {
+  // Three digits, as people would write them.
+  const auto plain = [](double x) {
+    return std::strtod(fmt::format("{:.3g}", x).c_str(), nullptr);
+  };
+  return {plain(usual / 3), plain(usual), plain(usual * 3)};
+}
+
+}  // namespace shoal

@@ -1,0 +1,43 @@
+// What a comparison is to be, from its flags: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "program/command.h"
+
+namespace shoal {
+
+// Of training, for each contestant; one of them is 0.
+struct TrainingBudget {
+  double seconds = 0;
+  std::uint64_t epochs = 0;
+};
+// "60s", "5min", "1h", "5epochs". Throws ConfigError.
+TrainingBudget parse_budget(const std::string& text);
+
+// "pytorch,easgd" as the names of the registry. Throws ConfigError: one that is not known (with the
+// nearest), or named twice.
+std::vector<std::string> parse_systems(const std::string& text);
+
+// As on a command line: those of the options that were given.
+std::vector<std::string> words_of(const std::vector<Option>& options,
+                                  const std::vector<std::string>& given);
+
+// A short run: how many steps took how long, and what it costs to begin at all.
+struct Pilot {
+  std::uint64_t steps = 0;
+  double seconds = 0;
+  double begin_s = 0;  // part of seconds
+};
+// From two of different lengths.
+Pilot between(const Pilot& shorter, const Pilot& longer);
+// How many steps a time is.
+std::uint64_t steps_in(double seconds, const Pilot& pilot);
+
+// Around the usual one, far enough apart to tell.
+std::vector<double> eta_points(double usual);
+
+}  // namespace shoal

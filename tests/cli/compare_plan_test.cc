@@ -1,0 +1,76 @@
+#include "cli/compare_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace shoal {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string error_of(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ComparePlan, ABudgetIsATimeOrEpochs) {
+  EXPECT_DOUBLE_EQ(parse_budget("60s").seconds, 60);
+  EXPECT_DOUBLE_EQ(parse_budget("0.5min").seconds, 30);
+  EXPECT_DOUBLE_EQ(parse_budget("1h").seconds, 3600);
+  EXPECT_EQ(parse_budget("5epochs").epochs, 5U);
+  EXPECT_EQ(parse_budget("1epoch").epochs, 1U);
+  for (const char* bad : {"", "60", "s", "-1s", "0s", "nans", "infs", "1e300h", "2.5epochs",
+                          "0epochs", "60 s", "5steps"})
+    EXPECT_THAT(error_of([&] { parse_budget(bad); }), HasSubstr("as 60s")) << bad;
+}
+
+TEST(ComparePlan, SystemsAreKnownAndThereOnce) {
+  EXPECT_THAT(parse_systems("pytorch,easgd"), ElementsAre("pytorch", "easgd"));
+  EXPECT_THAT(parse_systems("caffeonspark"), ElementsAre("bigdl")) << "an alias";
+  EXPECT_THAT(error_of([] { parse_systems("pytorch,eassgd"); }), HasSubstr("'easgd'"));
+  EXPECT_THAT(error_of([] { parse_systems("easgd,pytorch,easgd"); }), HasSubstr("there twice"));
+  EXPECT_THAT(error_of([] { parse_systems("easgd,"); }), HasSubstr("empty"));
+  EXPECT_THAT(error_of([] { parse_systems(""); }), HasSubstr("empty"));
+}
+
+TEST(ComparePlan, OnlyWhatWasGivenIsHandedOn) {
+  bool flush = true, other = true;
+  std::uint64_t batch = 32;
+  double clip = 0.5;
+  std::string model = "mlp:2-3", data = "x";
+  const std::vector<Option> options = {{"--flush", "", &flush},    {"--other", "", &other},
+                                       {"-b,--batch", "", &batch}, {"--clip", "", &clip},
+                                       {"--model", "", &model},    {"--data", "", &data}};
+  EXPECT_THAT(words_of(options, {"--flush", "--batch", "--clip", "--model"}),
+              ElementsAre("--flush", "--batch", "32", "--clip", "0.5", "--model", "mlp:2-3"));
+}
+
+TEST(ComparePlan, ATimeIsAsManyStepsAsThePilotSays) {
+  const Pilot pilot{.steps = 20, .seconds = 2};
+  EXPECT_EQ(steps_in(60, pilot), 600U);
+  EXPECT_EQ(steps_in(0.001, pilot), 1U) << "at least one";
+  EXPECT_EQ(steps_in(60, Pilot()), 1U);
+}
+
+TEST(ComparePlan, TwoPilotsTellWhatItCostsToBegin) {
+  // One second, and a tenth for each step.
+  const Pilot pilot = between({.steps = 20, .seconds = 3}, {.steps = 80, .seconds = 9});
+  EXPECT_DOUBLE_EQ(pilot.begin_s, 1);
+  EXPECT_EQ(steps_in(11, pilot), 100U);
+  EXPECT_EQ(steps_in(9, between({.steps = 20, .seconds = 5}, {.steps = 80, .seconds = 4})), 180U)
+      << "nonsense is left aside";
+}
+
+TEST(ComparePlan, StepSizesLieAroundTheUsualOne) {
+  EXPECT_THAT(eta_points(0.1), ElementsAre(0.0333, 0.1, 0.3));
+}
+
+}  // namespace
+}  // namespace shoal
