@@ -310,9 +310,11 @@ Task<void> Worker::level_up(const Group& group) {
   co_await transfer_.announce(group);
   if (plan.from_keeper) co_await take_own(group, plan.source);
   co_await choose(group, false);
-  // What is due before the next step needs the state on all.
+  // What is due before the next step needs the state on all; and a job that begins again begins
+  // with all, as it would have gone on.
   const std::vector<bool>& guests = transfer_.in_need();
-  const bool on = goes_on(guests) && !transfer_.initial() && !ends() && !evaluation_due();
+  const bool on =
+      goes_on(guests) && !transfer_.initial() && !plan.from_keeper && !ends() && !evaluation_due();
   step_.begin_view(*group.view, on ? guests : std::vector<bool>(group.size(), false));
   if (transfer_.due() && !on) co_await receive_state(group);
 }
