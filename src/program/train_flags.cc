@@ -233,7 +233,7 @@ Rule rule_of(const TrainFlags& f) {
   // Late pushes are a momentum of their own (Mitliagkas et al. 2016): with both training diverges.
   const Recipe recipe = recipe_of(f);
   const bool late =
-      recipe.updater == Updater::Servers && !moves_in_step(recipe.serving.consistency);
+      recipe.updater == Updater::Servers && !goes_by_steps(recipe.serving.consistency);
   if (own.empty() && late && !recipe.serving.lower_momentum && usual == "momentum") usual = "sgd";
   Rule rule = parse_rule(f.optimizer == "auto" ? usual : f.optimizer);
   using enum RuleKind;

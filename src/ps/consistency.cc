@@ -15,8 +15,8 @@ namespace shoal {
 namespace {
 
 using Kind = Consistency::Kind;
-constexpr std::array<std::string_view, 6> kKinds = {"synchronous", "softsync", "bounded",
-                                                    "value",       "reject",   "async"};
+constexpr std::array<std::string_view, 7> kKinds = {"synchronous", "softsync", "bounded", "value",
+                                                    "reject",      "async",    "backup"};
 
 template <class Number>
 Number number(std::string_view text, std::string_view of, std::string_view kind) {
@@ -48,8 +48,9 @@ Consistency parse_consistency(std::string_view text) {
     case Kind::Softsync:
     case Kind::Bounded:
     case Kind::Reject:
+    case Kind::Backup:
       c.bound = number<std::uint64_t>(text, of, fmt::format("{}:N, as in {}:3", name, name));
-      if (c.kind == Kind::Softsync && c.bound == 0)
+      if ((c.kind == Kind::Softsync || c.kind == Kind::Backup) && c.bound == 0)
         throw ConfigError(fmt::format("--consistency {}: needed is a number from 1 on", text));
       break;
     case Kind::Value:
@@ -99,6 +100,8 @@ bool moves_in_step(const Consistency& c) {
   return c.kind == Kind::Synchronous || (c.kind == Kind::Bounded && c.bound == 0);
 }
 
+bool goes_by_steps(const Consistency& c) { return moves_in_step(c) || c.kind == Kind::Backup; }
+
 bool may_read(const Consistency& c, const ClockTable& table, std::uint64_t clock,
               std::uint64_t version, std::uint64_t pushes) {
   if (moves_in_step(c) && version < clock)
@@ -111,6 +114,8 @@ Admission admits(const Consistency& c, const ClockTable& table, const ClockRow& 
                  std::uint64_t version, std::uint64_t based_on, double change) {
   if (c.kind == Kind::Reject)
     return version > based_on + c.bound ? Admission::Never : Admission::Now;
+  // The step that it was computed for has been made without it.
+  if (c.kind == Kind::Backup) return version > based_on ? Admission::Never : Admission::Now;
   if (c.kind != Kind::Value) return Admission::Now;
   double behind = 0;
   for (const ClockRow& r : table.rows)
@@ -128,6 +133,7 @@ bool completes(const Consistency& c, const ClockTable& table, std::uint64_t push
 
 std::uint64_t pushes_per_update(const Consistency& c, std::uint64_t workers) {
   if (moves_in_step(c)) return workers;
+  if (c.kind == Kind::Backup) return workers > c.bound ? workers - c.bound : 1;
   return c.kind == Kind::Softsync ? std::max<std::uint64_t>(1, workers / c.bound) : 1;
 }
 

@@ -3,6 +3,8 @@
 //
 //   kind         an update is made of          a worker that has pushed c times may read when
 //   synchronous  one push of every worker      version >= c, or all have pushed c times
+//   backup:B     the first P - B pushes that   its push is in them, or    Chen et al. 2016
+//                are based on the version now  came too late
 //   softsync:n   floor(P/n) pushes, of anyone  always                     Gupta et al. 2016 (Rudra)
 //   bounded:s    every push                    c - min clock <= s         Ho et al. 2013 (SSP)
 //   value:D      every push, once the change   always                     Wei et al. 2015 (VAP)
@@ -13,6 +15,8 @@
 //   async        every push                    always
 //
 // Symbols: c clock, pushes of a worker; version, updates of the shard; P workers of the view.
+// A push that is backup's or reject's too late is dropped; of several servers each decides for
+// itself, and the ledger has what the first one did.
 // bounded:0 is synchronous: nobody reads before all have pushed, so their pushes are one update.
 #pragma once
 
@@ -28,10 +32,10 @@
 namespace shoal {
 
 struct Consistency {
-  enum class Kind : std::uint8_t { Synchronous, Softsync, Bounded, Value, Reject, Async };
+  enum class Kind : std::uint8_t { Synchronous, Softsync, Bounded, Value, Reject, Async, Backup };
 
   Kind kind = Kind::Async;
-  std::uint64_t bound = 0;  // n of softsync; s of bounded and reject
+  std::uint64_t bound = 0;  // n of softsync; s of bounded and reject; B of backup
   double change = 0;        // D of value
 
   bool operator==(const Consistency&) const = default;
@@ -72,7 +76,11 @@ std::uint64_t min_clock(const ClockTable& table);
 // Whether an update is one push of every worker, so that version and clocks count the same.
 bool moves_in_step(const Consistency& consistency);
 
-// `pushes` have come since the last update.
+// Whether updates are steps, of all workers or of the first of them: none is late, and a worker
+// reads when its push is in the parameters, or will never be.
+bool goes_by_steps(const Consistency& consistency);
+
+// `pushes` have come since the last update. Of backup the worker's own are none of them.
 bool may_read(const Consistency& consistency, const ClockTable& table, std::uint64_t clock,
               std::uint64_t version, std::uint64_t pushes);
 

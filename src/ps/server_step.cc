@@ -25,8 +25,9 @@ Task<void> Server::answer_train(NodeId from, Ask ask, std::optional<Gradient> gr
   if (is_head(held) && dealt && answer.kind == Answer::Kind::Fine && ask.wants_read != 0) {
     const auto row = [&] { return held.state->table().find(from, ask.life); };
     const std::uint64_t before = held.announcements;
+    const bool backup = options_.serving.consistency.kind == Consistency::Kind::Backup;
     const auto waits = [&] {
-      return is_awaited(held, before) ||
+      return is_awaited(held, before) || (backup && held.state->waits(from)) ||
              !may_read(options_.serving.consistency, table_of(held), answer.clock,
                        held.state->version(), held.state->waiting_pushes());
     };
@@ -145,7 +146,7 @@ Task<void> Server::push(Held& held, const Ask& ask, std::optional<Gradient> grad
     // Where nobody waits the worker goes on, and uses its range again.
     if (options_.serving.compensation.lambda > 0) {
       gradient = co_await compensated(held, ask, *gradient);
-    } else if (!complete && !moves_in_step(options_.serving.consistency)) {
+    } else if (!complete && !goes_by_steps(options_.serving.consistency)) {
       gradient = co_await copy_of(*gradient);
     }
     commit(held, record, std::move(gradient), tasks);
@@ -289,7 +290,7 @@ Task<bool> Server::share(Held& held, const Ask& ask, Answer& answer, TaskGroup& 
   held.changed.notify_all();
   const auto dealer = [&] { return held.state->dealer(); };
   const bool together = options_.serving.consistency.kind == Consistency::Kind::Bounded ||
-                        moves_in_step(options_.serving.consistency);
+                        goes_by_steps(options_.serving.consistency);
   const auto must_wait = [&] {
     if (held.busy) return true;
     if (!is_head(held) || !node_.membership.now().has(ask.worker, ask.life)) return false;

@@ -166,6 +166,10 @@ std::vector<std::uint64_t> ShardState::words() const {
   return all;
 }
 
+bool ShardState::waits(NodeId worker) const {
+  return std::ranges::find(pending_, worker, &Pending::worker) != pending_.end();
+}
+
 std::vector<Gradient> ShardState::waiting() const {
   std::vector<Gradient> all;
   for (const Pending& p : pending_) all.push_back(p.gradient);

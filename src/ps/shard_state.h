@@ -80,6 +80,7 @@ class ShardState {
   std::uint64_t sequence() const { return sequence_; }
   std::uint64_t version() const { return version_; }
   std::uint64_t waiting_pushes() const { return pending_.size(); }
+  bool waits(NodeId worker) const;  // a push of it, for the next update
   ClockTable& table() { return table_; }
   const ClockTable& table() const { return table_; }
   Dealer* dealer() { return dealer_ ? &*dealer_ : nullptr; }

@@ -163,7 +163,7 @@ std::array<Axis, kAxes> make_axes() {
        }},
       {"consistency",
        "of servers: when a worker may read, and what an update is made of",
-       {"synchronous", "bounded:3", "softsync:2", "value:0.1", "reject:4", "async"},
+       {"synchronous", "bounded:3", "softsync:2", "value:0.1", "reject:4", "backup:1", "async"},
        [](const Recipe& r) { return to_string(r.serving.consistency); },
        [](Recipe& r, std::string_view v) { r.serving.consistency = parse_consistency(v); }},
       {"servers",
@@ -359,7 +359,7 @@ std::vector<std::pair<std::string, std::string>> axes_of(const Recipe& recipe) {
   const bool each = recipe.updater == Updater::Each;
   const bool sync =
       each ? recipe.peering.in_step
-           : recipe.updater != Updater::Servers || moves_in_step(recipe.serving.consistency);
+           : recipe.updater != Updater::Servers || goes_by_steps(recipe.serving.consistency);
   std::vector<std::pair<std::string, std::string>> all = {
       {"parallelism", "data"},
       {"optimization", each ? "decentral" : "central"},

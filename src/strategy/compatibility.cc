@@ -142,11 +142,12 @@ constexpr Exclusion kExclusions[] = {
      [](const Recipe& r, std::uint64_t) { return r.serving.push_every == 0; },
      [](Recipe& r, std::uint64_t) { r.serving.push_every = 1; }},
     {"`--weigh`, `--compensate`, `--lower-momentum`, `--push-every` or `--fetch` above 1 "
-     "with `--consistency synchronous` or `bounded:0`",
-     "all workers push every step there, and none is ever late", "`--consistency async`",
+     "with `--consistency synchronous`, `bounded:0` or `backup:B`",
+     "all workers push every step there, and none that counts is ever late",
+     "`--consistency async`",
      [](const Recipe& r, std::uint64_t) {
        const Serving& s = r.serving;
-       return moves_in_step(s.consistency) &&
+       return goes_by_steps(s.consistency) &&
               (s.weigh != Weigh::Even || s.compensation.lambda > 0 || s.lower_momentum ||
                s.push_every > 1 || s.fetch.steps > 1);
      },
@@ -167,17 +168,37 @@ constexpr Exclusion kExclusions[] = {
      "`--push gradients`",
      [](const Recipe& r, std::uint64_t) { return r.serving.factors && in_parts(r.serving); },
      [](Recipe& r, std::uint64_t) { r.serving.factors = false; }},
-    {"`--filter` or `--barrier` with `--consistency synchronous`, `bounded:0`, `value:D` or "
-     "`reject:S`",
+    {"`--filter` or `--barrier` with `--consistency synchronous`, `bounded:0`, `backup:B`, "
+     "`value:D` or `reject:S`",
      "an update is one whole gradient of everyone there, or a push waits for readers, or is lost",
      "`--consistency async`",
      [](const Recipe& r, std::uint64_t) {
        const Consistency& c = r.serving.consistency;
        return (r.serving.filter.kind != Filter::Kind::None || r.serving.barrier) &&
-              (moves_in_step(c) || c.kind == Consistency::Kind::Value ||
+              (goes_by_steps(c) || c.kind == Consistency::Kind::Value ||
                c.kind == Consistency::Kind::Reject);
      },
      [](Recipe& r, std::uint64_t) { r.serving.consistency = {Consistency::Kind::Async}; }},
+    {"as many backups in `--consistency backup:B` as workers, or more", "no gradient would count",
+     "`--consistency synchronous` for one worker, else one less than there are",
+     [](const Recipe& r, std::uint64_t workers) {
+       const Consistency& c = r.serving.consistency;
+       return c.kind == Consistency::Kind::Backup && c.bound >= workers;
+     },
+     [](Recipe& r, std::uint64_t workers) {
+       if (workers > 1) {
+         r.serving.consistency.bound = workers - 1;
+       } else {
+         r.serving.consistency = {Consistency::Kind::Synchronous};
+       }
+     }},
+    {"`--groups` with `--consistency backup:B`", "groups, and not workers, would be left out",
+     "`--groups none`",
+     [](const Recipe& r, std::uint64_t) {
+       return r.serving.consistency.kind == Consistency::Kind::Backup &&
+              r.serving.groups.by != Groups::By::Nobody;
+     },
+     [](Recipe& r, std::uint64_t) { r.serving.groups = Groups{}; }},
     {"`--groups` of more workers than there are", "no group would be complete",
      "as many as there are workers",
      [](const Recipe& r, std::uint64_t workers) {

@@ -68,7 +68,7 @@ struct ServedJob {
   std::uint64_t samples = 0;
   std::vector<float> result;
   std::size_t results = 0;
-  bool differ = false;  // the results of two workers
+  bool differ = false;                               // the results of two workers
   std::map<std::uint64_t, std::uint64_t> evaluated;  // by epoch: how many samples
   bool reloaded = false;                             // a shard was lost with all that had it
   std::size_t begun = 0;                             // shards, at first
@@ -113,8 +113,9 @@ std::string judge(const ServedJob& job) {
       missing += due - is;
     }
     // Each server rejects for itself; the ledger has what the first one did.
-    const bool rejects = job.served.serving.consistency.kind == Consistency::Kind::Reject && k > 0;
-    if (!rejects && missing > dropped + partial + 0.01)
+    const Consistency::Kind kind = job.served.serving.consistency.kind;
+    const bool drops = kind == Consistency::Kind::Reject || kind == Consistency::Kind::Backup;
+    if (!(drops && k > 0) && missing > dropped + partial + 0.01)
       return fmt::format("in shard {} {} samples are missing; {} were dropped, {} in a part", k,
                          missing, dropped, partial);
   }
@@ -170,7 +171,7 @@ void draw_pace(Random& random, Serving& serving) {
   using Kind = Consistency::Kind;
   const Consistency& c = serving.consistency;
   if (random.chance(0.2)) serving.warm_start = random.between(1, 5);
-  if (moves_in_step(c) || c.kind == Kind::Value || random.chance(0.4)) return;
+  if (goes_by_steps(c) || c.kind == Kind::Value || random.chance(0.4)) return;
   if (c.kind == Kind::Bounded && random.chance(0.7)) {
     serving.fetch.kind = random.chance(0.5) ? Fetch::Kind::Stale : Fetch::Kind::Eager;
     return;
@@ -184,7 +185,7 @@ void draw_parts(Random& random, Serving& serving) {
   using Kind = Consistency::Kind;
   const Consistency& c = serving.consistency;
   serving.compress = random.chance(0.2);
-  if (moves_in_step(c) || c.kind == Kind::Value || c.kind == Kind::Reject) return;
+  if (goes_by_steps(c) || c.kind == Kind::Value || c.kind == Kind::Reject) return;
   serving.barrier = random.chance(0.2);
   if (random.chance(0.5)) return;
   serving.filter.kind = static_cast<Filter::Kind>(random.between(1, 3));
@@ -197,7 +198,7 @@ void draw_parts(Random& random, Serving& serving) {
 }
 
 void draw_groups(Random& random, Serving& serving, std::size_t nodes) {
-  if (random.chance(0.5)) return;
+  if (random.chance(0.5) || serving.consistency.kind == Consistency::Kind::Backup) return;
   serving.groups.by = random.chance(0.5) ? Groups::By::Host : Groups::By::Size;
   if (serving.groups.by == Groups::By::Size)
     serving.groups.size = static_cast<std::uint32_t>(random.between(1, nodes));
@@ -221,6 +222,9 @@ Scenario served_scenario(Seed seed) {
   job->served.shards = random.between(1, S);
   job->served.serving.copies = random.between(1, std::min<std::size_t>(3, S));
   job->served.serving.consistency = draw_consistency(random);
+  Random last(seed, Purpose::Recipe, 2);
+  if (P > 1 && last.chance(0.12))
+    job->served.serving.consistency = {Consistency::Kind::Backup, last.between(1, P - 1)};
   draw_pace(random, job->served.serving);
   Random more(seed, Purpose::Recipe, 1);  // so that all else stays as it was drawn
   draw_parts(more, job->served.serving);

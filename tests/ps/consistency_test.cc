@@ -16,14 +16,15 @@ ClockTable table(const std::vector<std::uint64_t>& clocks) {
 }
 
 TEST(Consistency, IsReadAsItIsWritten) {
-  for (const char* const text :
-       {"synchronous", "softsync:2", "bounded:0", "bounded:3", "value:0.5", "reject:4", "async"})
+  for (const char* const text : {"synchronous", "softsync:2", "bounded:0", "bounded:3", "value:0.5",
+                                 "reject:4", "async", "backup:1"})
     EXPECT_EQ(to_string(parse_consistency(text)), text);
 }
 
 TEST(Consistency, WhatCannotBeIsRefusedWithWhatCan) {
-  for (const char* const text : {"bounded", "bounded:", "bounded:-1", "bounded:x", "softsync:0",
-                                 "value:0", "value:nan", "async:1", "synchronous:2", ""})
+  for (const char* const text :
+       {"bounded", "bounded:", "bounded:-1", "bounded:x", "softsync:0", "value:0", "value:nan",
+        "async:1", "synchronous:2", "backup:0", "backup", ""})
     EXPECT_THROW(parse_consistency(text), ConfigError) << text;
   try {
     parse_consistency("bunded:3");
@@ -85,6 +86,20 @@ TEST(Consistency, WhatIsOlderThanTheBoundIsRejected) {
   ClockTable t = table({0});
   EXPECT_EQ(admits(c, t, t.rows[0], 7, 5, 0), Admission::Now);
   EXPECT_EQ(admits(c, t, t.rows[0], 8, 5, 0), Admission::Never);
+}
+
+TEST(Consistency, OfTheWorkersOfAStepTheFirstCountAndWhoIsLateIsDropped) {
+  const Consistency c{Kind::Backup, 1};
+  ClockTable t = table({3, 3, 3, 2});
+  EXPECT_FALSE(completes(c, t, 2, 2));
+  EXPECT_TRUE(completes(c, t, 3, 2));
+  EXPECT_EQ(version_after(c, t, 2), 3U);
+  EXPECT_EQ(admits(c, t, t.rows[3], 2, 2, 0), Admission::Now);
+  EXPECT_EQ(admits(c, t, t.rows[3], 3, 2, 0), Admission::Never);
+  t.rows.resize(1);  // The others are gone: it is as many backups as there are workers.
+  EXPECT_TRUE(completes(c, t, 1, 2));
+  EXPECT_TRUE(goes_by_steps(c));
+  EXPECT_FALSE(moves_in_step(c));
 }
 
 TEST(Consistency, AChangeWaitsWhileSomebodyAtWorkWouldMissTooMuch) {

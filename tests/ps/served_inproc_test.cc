@@ -46,7 +46,7 @@ TEST(ServedInproc, OneWorkerIsSequentialSgd) {
 
 TEST(ServedInproc, EveryConsistencyEndsWithTheSameParametersEverywhere) {
   for (const char* const consistency :
-       {"synchronous", "async", "bounded:2", "softsync:2", "value:0.5", "reject:3"}) {
+       {"synchronous", "async", "bounded:2", "softsync:2", "value:0.5", "reject:3", "backup:1"}) {
     ServedJob job;
     job.options.serving.consistency = parse_consistency(consistency);
     job.options.epochs = 2;

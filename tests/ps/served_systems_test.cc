@@ -302,6 +302,27 @@ TEST_F(Systems, PushedFactorsComeToWhatPushedGradientsDo) {
   }
 }
 
+// ---- Backup workers
+
+TEST_F(Systems, OfAStepTheFirstWorkersCount) {
+  ServedOptions o{.batch = 6};
+  o.serving.servers = 1;
+  o.serving.consistency = parse_consistency("backup:1");
+  const auto step_s = [](const Run& r) {
+    const std::vector<Time>& done = r.steps.at(NodeId(1));
+    return seconds(done[8] - done[2]) / 6;
+  };
+  const Run backup = run(o, 5, 5);
+  EXPECT_EQ(backup.staleness.most, 0U);
+  // The slow one's are dropped as long as the others are at work: four of each step count.
+  EXPECT_LT(backup.staleness.pushes, 480U / 6);
+  o.serving.consistency = parse_consistency("synchronous");
+  const Run even = run(o, 5);
+  const Run slow = run(o, 5, 5);
+  EXPECT_LT(step_s(backup), 1.1 * step_s(even));
+  EXPECT_GT(step_s(slow), 3 * step_s(even));
+}
+
 // ---- reject-stale, singa
 
 TEST_F(Systems, WhatIsTooLateIsDroppedAndNeverApplied) {

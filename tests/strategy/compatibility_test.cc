@@ -36,7 +36,8 @@ void each_of_pushes(Recipe r, std::uint64_t workers, const Visit& visit) {
 
 // What only servers have, with what nobody else has; and with what they do not go with.
 void each_of_servers(Recipe r, std::uint64_t workers, const Visit& visit) {
-  for (const char* const consistency : {"synchronous", "bounded:3", "value:0.5", "async"})
+  for (const char* const consistency :
+       {"synchronous", "bounded:3", "value:0.5", "async", "backup:1"})
     for (const std::uint32_t servers : {0U, 6U})
       for (const std::uint32_t copies : {0U, 1U, 7U})
         for (const std::uint32_t push_every : {0U, 1U, 2U})
