@@ -78,6 +78,18 @@ Task<Answer> Client::snapshot(std::uint32_t shard, Room room) {
   return request(ask, {}, room);
 }
 
+Task<Answer> Client::sums(std::uint32_t shard, std::uint64_t version, std::uint32_t round,
+                          std::vector<std::uint64_t>& words) {
+  Ask ask;
+  ask.kind = Ask::Kind::Sums;
+  ask.shard = shard;
+  ask.version = version;
+  ask.block = round;
+  Room room;
+  room.news = &words;
+  return request(ask, {}, room);
+}
+
 Task<Answer> Client::inquest(std::uint32_t shard, NodeId worker, Incarnation life) {
   Ask ask;
   ask.kind = Ask::Kind::Inquest;

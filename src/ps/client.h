@@ -47,6 +47,10 @@ class Client {
   Task<Answer> errand(Ask ask, Range rest, Room room);
   // Parameters and slots, as they are.
   Task<Answer> snapshot(std::uint32_t shard, Room room);
+  // What the shard has measured for the update to a version, as words (server_norms.cc). Waits
+  // until it has.
+  Task<Answer> sums(std::uint32_t shard, std::uint64_t version, std::uint32_t round,
+                    std::vector<std::uint64_t>& words);
   // How many pushes of a lost life have come there.
   Task<Answer> inquest(std::uint32_t shard, NodeId worker, Incarnation life);
 

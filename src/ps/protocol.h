@@ -31,7 +31,7 @@ enum class Say : std::uint8_t {
   Parameters,  // of the shard
   Slots,       // of the optimizer
   Rest,        // of the model's state
-  News,        // of an epoch's end, as words (EpochNews)
+  News,        // as words: of an epoch's end (EpochNews), or sums of squares
   Record,
   Part,
   Has,
@@ -65,6 +65,7 @@ struct Ask {
     Errand,    // at an epoch's end: what is to be done, and what was
     Inquest,   // of a lost worker: how many of its pushes came here?
     Snapshot,  // parameters and slots, as they are
+    Sums,      // of squares, that it has measured for an update (server_norms.cc)
   };
   std::uint64_t number = 0;  // of whoever asks, in all its lives: gradient and answer have the same
   Incarnation asker;         // its life
@@ -79,6 +80,7 @@ struct Ask {
   std::uint64_t clock = 0;        // steps in its pushes before this one
   std::uint64_t steps = 1;        // in this one
   std::uint64_t based_on = 0;     // the version that the gradient was computed at
+  std::uint64_t version = 0;      // Sums: that the update comes to
   std::uint64_t samples = 0;      // of which the gradient is the sum
   std::uint64_t wants_share = 0;  // samples for each member of its group, at most
   std::uint64_t share = 0;        // its number: the clock of the step that it is for
@@ -86,7 +88,7 @@ struct Ask {
   // Of an errand, and when it enters.
   std::uint64_t epoch = 0;  // whose end it is; Enter: it has seen the ends of those before
   std::uint32_t done = 0;   // a Dealer::Errand
-  std::uint32_t block = 0;
+  std::uint32_t block = 0;  // Sums: the round
   Score score{};
 
   // How the gradient comes.
@@ -134,7 +136,7 @@ struct Record {
     Leave,     // it is away
     Push,      // its gradient waits with others for the next update, or is it
     Reject,    // a gradient that came too late
-    Complete,  // those that wait are the next update
+    Complete,  // those that wait are the next update; its norms come along where there are some
     Deal,      // a share of samples
     Lose,      // the shares of a worker that is gone
     Score,     // of a block

@@ -107,6 +107,7 @@ Task<void> Server::answer(NodeId from, Ask ask, std::optional<Gradient> gradient
     case Ask::Kind::Errand: co_return co_await answer_errand(from, ask, std::move(gradient), tasks);
     case Ask::Kind::Inquest: co_return co_await answer_inquest(from, ask);
     case Ask::Kind::Snapshot: co_return co_await answer_snapshot(from, ask);
+    case Ask::Kind::Sums: co_return co_await answer_sums(from, ask);
   }
 }
 

@@ -77,6 +77,7 @@ class Server {
     Holder next{};             // to whom records are sent; nobody: this is the last holder
     std::uint64_t at_all = 0;  // records that this holder and all after it have
     bool busy = false;         // somebody changes it
+    bool measuring = false;    // norms for the next update: no push may come to those that wait
     bool moving = false;       // an update goes on: its records are made, its parameters not all
     // Pushes that wait for their turn, by the clock of the worker: the one that is furthest behind
     // goes first.
@@ -92,6 +93,8 @@ class Server {
     // order they came. Where reads wait for them.
     std::map<std::pair<NodeId, std::uint64_t>, std::uint64_t> announced{};
     std::uint64_t announcements = 0;
+    // What this head has measured, by version and round.
+    std::map<std::pair<std::uint64_t, unsigned>, Sums> measured{};
     Record incoming;         // from the holder before
     std::uint64_t news = 0;  // from the next one: so many records are at all after
   };
@@ -133,6 +136,7 @@ class Server {
   Task<void> answer_errand(NodeId from, Ask ask, std::optional<Gradient> rest, TaskGroup& tasks);
   Task<void> answer_inquest(NodeId from, Ask ask);
   Task<void> answer_snapshot(NodeId from, Ask ask);
+  Task<void> answer_sums(NodeId from, Ask ask);
   Task<Admission> admitted(Held& held, const Ask& ask, double change);
   Task<std::optional<Gradient>> formed(NodeId from, const Ask& ask, Gradient packed);
   Task<Gradient> nothing(std::uint32_t shard);
@@ -224,6 +228,15 @@ class Server {
   void connect(Held& held, TaskGroup& tasks);
   Task<void> watch_views();
   void complete_if_due(Held& held, TaskGroup& tasks);
+
+  // ---- Norms
+  void begin_measuring(Held& held, TaskGroup& tasks);
+  Task<void> complete_with_norms(Held& held, TaskGroup& tasks);
+  Task<bool> hear_of_all(Held& held, std::uint64_t version, unsigned round, bool alone,
+                         Sums& total);
+  Task<void> hear_of(std::uint32_t shard, std::uint64_t version, unsigned round,
+                     std::vector<std::uint64_t>& words);
+  bool is_due(const Held& held) const;
   Task<void> complete_without_lost(Held& held, TaskGroup& tasks);
   Task<void> bury_lost(Held& held, TaskGroup& tasks);
 

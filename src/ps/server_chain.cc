@@ -1,4 +1,4 @@
-// A quarter of a server: the chain of holders, and what becomes of it from view to view.
+// A fifth of a server: the chain of holders, and what becomes of it from view to view.
 #include <algorithm>
 #include <cstring>
 
@@ -12,6 +12,12 @@ namespace {
 constexpr std::uint64_t kParts = 3;  // of a whole shard, before the pushes that wait
 
 constexpr std::uint64_t kPartsMax = 4096;
+
+// A gradient, or the norms of an update.
+bool has_part(const Record& record) {
+  return record.kind == Record::Kind::Push ||
+         (record.kind == Record::Kind::Complete && record.samples > 0);
+}
 
 // A whole shard has the number of the last record that is in it.
 std::uint64_t part_number(std::uint32_t shard, std::uint64_t sequence, bool whole,
@@ -34,7 +40,8 @@ Task<Server::Turn> Server::turn_of_push(Held& held, std::uint64_t clock) {
     ~Waiting() { held.waiting.erase(at); }
   };
   const Waiting waiting{held, held.waiting.insert(clock)};
-  while (at_work(held) || *held.waiting.begin() < clock) co_await held.changed.wait();
+  while (at_work(held) || held.measuring || *held.waiting.begin() < clock)
+    co_await held.changed.wait();
   co_return Turn(held);
 }
 
@@ -145,9 +152,7 @@ Task<void> Server::follow_record(Held& held, Holder from, Record record, TaskGro
   while (held.directory < record.directory) co_await held.changed.wait();
   // What belongs to it is read in any case: its sender waits for that.
   const bool whole = record.kind == Record::Kind::Whole;
-  const std::uint64_t count = whole                               ? kParts + record.samples
-                              : record.kind == Record::Kind::Push ? 1
-                                                                  : 0;
+  const std::uint64_t count = whole ? kParts + record.samples : has_part(record) ? 1 : 0;
   std::vector<Gradient> parts;
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t number = part_number(held.number, record.sequence, whole, i);
@@ -300,11 +305,10 @@ Task<void> Server::watch_views() {
 
 // Without those who are gone the pushes that wait may be an update. REQUIRES: as commit().
 void Server::complete_if_due(Held& held, TaskGroup& tasks) {
-  const ShardState& state = *held.state;
-  if (!completes(options_.serving.consistency, table_of(held), state.waiting_pushes(),
-                 state.version()))
-    return;
+  if (!is_due(held)) return;
   node_.env.probe("ps: an update without somebody who is gone");
+  if (rounds(plan_.rule) > 0) return begin_measuring(held, tasks);
+  const ShardState& state = *held.state;
   Record record;
   record.kind = Record::Kind::Complete;
   record.version = version_after(options_.serving.consistency, table_of(held), state.version());

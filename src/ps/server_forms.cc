@@ -1,4 +1,4 @@
-// A quarter of a server: the gradient of a push, in whichever form it comes.
+// A fifth of a server: the gradient of a push, in whichever form it comes.
 #include <fmt/core.h>
 
 #include <algorithm>

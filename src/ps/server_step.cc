@@ -1,4 +1,4 @@
-// A quarter of a server: what it does for a worker's step. The gradient comes in, a share goes out,
+// A fifth of a server: what it does for a worker's step. The gradient comes in, a share goes out,
 // and the parameters when the gate lets them.
 #include <algorithm>
 #include <cmath>
@@ -141,7 +141,8 @@ Task<void> Server::push(Held& held, const Ask& ask, std::optional<Gradient> grad
     const bool late = moves_in_step(options_.serving.consistency) && after <= state.version();
     const bool complete =
         late || completes(options_.serving.consistency, table, pushes, state.version());
-    record.complete = complete ? 1 : 0;
+    const bool norms = rounds(plan_.rule) > 0;
+    record.complete = complete && !norms ? 1 : 0;
     record.version = version_after(options_.serving.consistency, table, state.version());
     // Where nobody waits the worker goes on, and uses its range again.
     if (options_.serving.compensation.lambda > 0) {
@@ -150,6 +151,7 @@ Task<void> Server::push(Held& held, const Ask& ask, std::optional<Gradient> grad
       gradient = co_await copy_of(*gradient);
     }
     commit(held, record, std::move(gradient), tasks);
+    if (complete && norms) begin_measuring(held, tasks);
   }
   answer.clock = after;
   row()->waits = true;  // until it reads

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "base/check.h"
+#include "runtime/slices.h"
 #include "runtime/task_group.h"
 
 namespace shoal {
@@ -17,6 +19,16 @@ std::span<const float> floats_of(const Gradient& gradient) {
           gradient.bytes.size.value() / sizeof(float)};
 }
 
+std::vector<double> doubles_of(const Gradient& gradient) {
+  std::vector<double> all(gradient.bytes.size.value() / sizeof(double));
+  std::memcpy(all.data(), gradient.bytes.data, gradient.bytes.size.value());
+  return all;
+}
+
+void sort_by_worker(auto& pushes) {
+  std::ranges::sort(pushes, {}, [](const auto& p) { return std::pair(p.worker, p.clock); });
+}
+
 }  // namespace
 
 ShardState::ShardState(Node& node, ShardCut cut, Substance substance, const UpdatePlan& plan,
@@ -25,6 +37,7 @@ ShardState::ShardState(Node& node, ShardCut cut, Substance substance, const Upda
       cut_(cut),
       substance_(substance),
       plan_(plan),
+      sum_(rounds(plan.rule) > 0 ? cut.n : Elements(0), substance),
       slots_(cut.n * shoal::slots(plan.rule), substance),
       dealer_(std::move(dealer)) {
   now_ = spare();
@@ -42,6 +55,7 @@ bool ShardState::apply(Record record, std::optional<Gradient> gradient) {
   SHOAL_CHECK_EQ(record.sequence, sequence_ + 1, "a record was left out");
   sequence_ = record.sequence;
   bool complete = record.kind == Record::Kind::Complete;
+  Sums sums;
   switch (record.kind) {
     case Record::Kind::Enter: table_.enter(record.worker, record.life, record.clock); break;
     case Record::Kind::Leave:
@@ -58,6 +72,7 @@ bool ShardState::apply(Record record, std::optional<Gradient> gradient) {
       pending_.push_back(
           {record.worker, record.clock, record.samples, record.weight, std::move(*gradient)});
       complete = record.complete != 0;
+      added_up_ = false;
       break;
     }
     case Record::Kind::Reject: {
@@ -69,7 +84,9 @@ bool ShardState::apply(Record record, std::optional<Gradient> gradient) {
       row->clock = record.clock;
       break;
     }
-    case Record::Kind::Complete: break;
+    case Record::Kind::Complete:
+      if (gradient) sums.values = doubles_of(*gradient);
+      break;
     case Record::Kind::Deal:
       dealer_->deal(
           {record.worker, record.life, record.share, record.settled, record.n, record.clock});
@@ -90,29 +107,65 @@ bool ShardState::apply(Record record, std::optional<Gradient> gradient) {
     case Record::Kind::Stop: dealer_->stop(); break;
     case Record::Kind::Whole: SHOAL_CHECK(false, "restore() takes it"); break;
   }
-  if (complete) begin_update(record.version);
+  if (complete) begin_update(record.version, std::move(sums));
   return complete;
 }
 
 // The sum is taken in the order of workers, so that it does not depend on who was first.
-void ShardState::begin_update(std::uint64_t version) {
+UpdateStep ShardState::step_of(const std::vector<Pending>& pushes) const {
+  double samples = 0;
+  for (const Pending& p : pushes) samples += static_cast<double>(p.samples) / p.weight;
+  return {plan_.eta(version_), version_ + 1, plan_.mean ? samples : 1};
+}
+
+void ShardState::begin_update(std::uint64_t version, Sums sums) {
   SHOAL_CHECK(!pending_.empty());
   SHOAL_CHECK(terms_.empty(), "an update begins before the one before it has ended");
   terms_ = std::move(pending_);
   pending_.clear();
-  std::ranges::sort(terms_, {}, [](const Pending& p) { return std::pair(p.worker, p.clock); });
-  double samples = 0;
-  for (const Pending& p : terms_) samples += static_cast<double>(p.samples) / p.weight;
-  step_ = {plan_.eta(version_), version_ + 1, plan_.mean ? samples : 1};
+  sort_by_worker(terms_);
+  step_ = step_of(terms_);
   before_ = now_;
   constexpr long kOwn = 3;  // versions_, now_ and before_
   if (now_.use_count() > kOwn) now_ = spare();
   now_->made = Elements(0);
   version_ = version;
+  if (sums.values.empty()) return;
+  sums_[version] = std::move(sums);
+  if (sums_.size() > kSumsKept) sums_.erase(sums_.begin());
+}
+
+const Sums* ShardState::sums(std::uint64_t version) const {
+  const auto it = sums_.find(version);
+  return it == sums_.end() ? nullptr : &it->second;
+}
+
+Task<void> ShardState::add_up() { return add_up(pending_); }
+
+Task<void> ShardState::add_up(std::vector<Pending>& pushes) {
+  sort_by_worker(pushes);
+  std::vector<const float*> terms;
+  for (const Pending& p : pushes) terms.push_back(floats_of(p.gradient).data());
+  const std::span<float> sum = sum_.all().data();
+  co_await in_slices(node_.env, Work::Reduce, cut_.n.value(), sum.empty(), Order::Forward,
+                     static_cast<double>(terms.size()), [&](std::size_t from, std::size_t to) {
+                       for (std::size_t i = from; i < to; ++i) {
+                         sum[i] = terms[0][i];
+                         for (std::size_t t = 1; t < terms.size(); ++t) sum[i] += terms[t][i];
+                       }
+                     });
+  added_up_ = true;
+}
+
+Task<Sums> ShardState::measure(unsigned round, const Sums& so_far) {
+  const Shard shard{now_->w.all(), sum_.all(), slots_.all(), cut_.at, plan_.segments};
+  return shoal::measure(node_.env, plan_.rule, step_of(pending_), shard, round, so_far);
 }
 
 // All pieces are given out at once, as slices are (runtime/slices.h).
 Task<void> ShardState::update() {
+  if (rounds(plan_.rule) > 0 && !added_up_) co_await add_up(terms_);
+  added_up_ = false;
   const bool phantom = substance_ == Substance::Phantom;
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
     const std::uint64_t pieces = phantom ? 1 : pieces_of(cut_.n);
@@ -134,15 +187,18 @@ Task<void> ShardState::update_piece(Elements at, Elements n) {
   }
   const unsigned k = shoal::slots(plan_.rule);
   const Range slots = k == 0 ? Range() : slots_.range(at, cut_.n * (k - 1) + n);
-  Shard shard{now_->w.range(at, n), now_->w.range(at, n), slots, cut_.at + at, plan_.segments};
+  const bool norms = rounds(plan_.rule) > 0;
+  const Range g = norms ? sum_.range(at, n) : now_->w.range(at, n);
+  Shard shard{now_->w.range(at, n), g, slots, cut_.at + at, plan_.segments};
   shard.stride = cut_.n;
-  shard.terms = terms;
+  if (!norms) shard.terms = terms;
   if (before_ != now_) {
     shard.before_w = before_->w.range(at, n);
     shard.before_slots = slots;
   }
   const Sums none;
-  if (n > Elements(0)) co_await shoal::apply(node_.env, plan_.rule, step_, shard, none);
+  const Sums& sums = norms ? sums_.at(version_) : none;
+  if (n > Elements(0)) co_await shoal::apply(node_.env, plan_.rule, step_, shard, sums);
   now_->made = at + n;
   now_->more.notify_all();
 }
@@ -192,6 +248,8 @@ void ShardState::restore(const Record& whole, const Image& image,
   load(image, whole.version);
   sequence_ = whole.sequence;
   pending_.clear();
+  sums_.clear();
+  added_up_ = false;
   table_.rows.clear();
   const auto take = [&](std::size_t n) {
     SHOAL_CHECK_LE(n, words.size(), "the shard's state is too short");

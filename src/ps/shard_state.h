@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -26,7 +27,7 @@ namespace shoal {
 
 // What the update of a shard is, the same at all of its holders.
 struct UpdatePlan {
-  Rule rule;         // needs no norms
+  Rule rule;
   bool mean = true;  // of the samples of an update; false: their gradients add up
   std::function<double(std::uint64_t version)> eta;
   std::span<const Segment> segments;  // of all parameters
@@ -57,6 +58,13 @@ class ShardState {
   // REQUIRES: the record is the next one (sequence() + 1). True: it begins an update, which is as
   // good as made for who asks, but for the parameters themselves; update() is to be called then.
   bool apply(Record record, std::optional<Gradient> gradient);
+  // Of a rule that needs norms, before the record that begins the update: adds up the pushes that
+  // wait, then measures this shard's part of the sums of a round.
+  Task<void> add_up();
+  Task<Sums> measure(unsigned round, const Sums& so_far);
+  // Of the updates last made, by version: what their norms were. Null: not known here.
+  const Sums* sums(std::uint64_t version) const;
+  static constexpr std::size_t kSumsKept = 4;  // of as many updates
   // Makes the parameters, piece by piece. Until it is done no record may be applied that is about
   // them: pushes, and what completes them.
   Task<void> update();
@@ -96,7 +104,9 @@ class ShardState {
     double weight = 1;
     Gradient gradient{};
   };
-  void begin_update(std::uint64_t version);  // that it comes to
+  void begin_update(std::uint64_t version, Sums sums);  // that it comes to
+  UpdateStep step_of(const std::vector<Pending>& pushes) const;
+  Task<void> add_up(std::vector<Pending>& pushes);
   Task<void> update_piece(Elements at, Elements n);
   std::shared_ptr<Version> spare();
 
@@ -115,6 +125,9 @@ class ShardState {
   std::vector<Pending> terms_;
   UpdateStep step_;
   std::shared_ptr<Version> before_;
+  Arena sum_;  // of its gradients, where the rule needs norms of it
+  bool added_up_ = false;
+  std::map<std::uint64_t, Sums> sums_;
   Arena slots_;
   std::optional<Dealer> dealer_;
   std::shared_ptr<const std::vector<float>> rest_;

@@ -104,11 +104,13 @@ Eta eta_of(const ServedOptions& options, std::uint64_t samples) {
 }  // namespace
 
 Rule rule_at_servers(const Rule& rule, const Serving& serving, std::uint64_t workers) {
-  if (rounds(rule) > 0)
+  if (rounds(rule) > 0 && !moves_in_step(serving.consistency))
     throw ConfigError(fmt::format(
-        "--optimizer {}{} with --update servers: each server knows a part of the "
-        "gradient, and not its norm; take sgd, momentum or adam, or --update owners",
-        name_of(rule), rule.clip_norm > 0 ? fmt::format(" --clip-norm {}", rule.clip_norm) : ""));
+        "--optimizer {}{} with --consistency {}: servers that do not move in step make different "
+        "updates, which have no norm in common; take --consistency synchronous, or sgd, momentum "
+        "or adam without --clip-norm",
+        name_of(rule), rule.clip_norm > 0 ? fmt::format(" --clip-norm {}", rule.clip_norm) : "",
+        to_string(serving.consistency)));
   if (serving.consistency.kind == Consistency::Kind::Value &&
       (rule.kind != RuleKind::Sgd || rule.own != nullptr))
     throw ConfigError(

@@ -229,6 +229,9 @@ Scenario served_scenario(Seed seed) {
   Random more(seed, Purpose::Recipe, 1);  // so that all else stays as it was drawn
   draw_parts(more, job->served.serving);
   if (more.chance(0.3)) job->part = more.between(2, 20);
+  // Norms that never clip anything: servers exchange them all the same.
+  if (moves_in_step(job->served.serving.consistency) && last.chance(0.4))
+    job->served.rule.clip_norm = 1e9;
   // So that each gradient counts once.
   const Consistency& c = job->served.serving.consistency;
   job->served.eta = c.kind == Consistency::Kind::Softsync ? static_cast<double>(c.bound) : 1;
@@ -244,12 +247,13 @@ Scenario served_scenario(Seed seed) {
   const Serving& serving = job->served.serving;
   scenario.recipe = fmt::format(
       "served P={} S={} {} shards={} copies={} {} push={} fetch={} groups={}/{} warm={} "
-      "filter={}{}{} epochs={} batch={} samples={} N={}/{}",
+      "filter={}{}{}{} epochs={} batch={} samples={} N={}/{}",
       P, S, apart > 0 ? "apart" : "inside", job->served.shards, serving.copies,
       to_string(serving.consistency), serving.push_every, to_string(serving.fetch),
       to_string(serving.groups), serving.write_back, serving.warm_start, to_string(serving.filter),
-      serving.compress ? " compressed" : "", serving.barrier ? " barrier" : "", job->served.epochs,
-      job->served.batch, job->samples, job->N, job->part);
+      serving.compress ? " compressed" : "", serving.barrier ? " barrier" : "",
+      job->served.rule.clip_norm > 0 ? " norms" : "", job->served.epochs, job->served.batch,
+      job->samples, job->N, job->part);
   scenario.program = [job](Node& node) { return node_program(node, job); };
   scenario.judge = [job] { return judge(*job); };
   return scenario;

@@ -214,7 +214,9 @@ class Refused(ServersTest):
             r"--consistency softsync:0": [*TINY, "--consistency", "softsync:0"],
             r"--save-every 5 with --update servers.*leave it away": [*TINY, "--save-every", "5"],
             r"--batch-growth 2@1 with --update servers.*leave one": [*TINY, "--batch-growth", "2@1"],
-            r"--clip-norm 1 with --update servers.*--update owners": [*TINY, "--clip-norm", "1"],
+            r"--clip-norm 1 with --consistency async.*--consistency synchronous": [
+                *TINY, "--clip-norm", "1", "--consistency", "async"],
+            r"--optimizer lamb with --consistency bounded:3": [*TINY, "--optimizer", "lamb", "--consistency", "bounded:3"],
             r"--optimizer lars with --update servers": [*TINY, "--optimizer", "lars"],
             r"--consistency value:0.1 with --optimizer momentum.*--optimizer sgd":
                 [*TINY, "--consistency", "value:0.1", "--optimizer", "momentum"],
