@@ -6,6 +6,7 @@
 
 #include "codec/bytes.h"
 #include "codec/dgc.h"
+#include "codec/select.h"
 #include "codec_cases.h"
 
 namespace shoal {
@@ -59,6 +60,9 @@ TEST(Topk, SendsExactlyTheLargestOfUglyDistributions) {
   for (float& x : ugly.back()) x = std::round(x);
   ugly.push_back(normal_numbers(kN));
   for (std::size_t i = 0; i < kN; ++i) ugly.back()[i] *= i % 128 == 0 ? 1000.0F : 1e-3F;
+  // Large just where the sample is taken: the first threshold is far too high.
+  ugly.push_back(normal_numbers(kN, 1e-3));
+  for (const std::uint32_t place : detail::sample_of(kN)) ugly.back()[place] += 5;
   for (const char* name : {"topk:0.001", "topk:0.01", "topk:0.5"}) {
     const auto codec = codec_of(name);
     const auto k = static_cast<std::size_t>(parse_encoding(name).ratio * kN);
