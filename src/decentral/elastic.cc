@@ -7,6 +7,9 @@
 //     w_i <- w_i - alpha d;   c <- c + beta d
 //   w_i <- update(w_i, g)
 //
+// Late (--late d): what is sent is a copy, the exchange goes on beside the next d steps, and then
+// w_i <- w_i - alpha d of that copy; the steps in between are kept.
+//
 // In step all do so at once: c <- c + beta (sum of all d), which everyone can compute who has the
 // mean of all models. At their own pace they ask the member that has c, one after the other.
 //
@@ -23,6 +26,7 @@
 //   own pace it is lost with the member that had it, and is the mean of all models then.
 #include <algorithm>
 #include <deque>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
@@ -69,7 +73,10 @@ class Elastic final : public Rendezvous {
     meetings_ = in_step() || company.group.rank == Rank(0) ? 1 : 0;
   }
 
-  void view_over() override { busy_ = false; }
+  void view_over() override {
+    busy_ = false;
+    under_way_ = false;
+  }
 
   Task<void> run(Leg& leg) override {
     if (!in_step() && leg.company.group.rank == host_) leg.spawn(serve(leg));
@@ -78,10 +85,13 @@ class Elastic final : public Rendezvous {
       if (!more) break;
       co_await leg.gradient();
       note_loss(leg.score());
-      if (leg.t().value() % terms_.peering.tau == 0) co_await meet(leg);
+      const std::uint64_t since = leg.t().value() % terms_.peering.tau;
+      if (since == 0) co_await begin_meeting(leg);
+      if (since == terms_.peering.late) co_await end_meeting(leg);
       co_await leg.update();
       co_await leg.done();
     }
+    co_await end_meeting(leg);
   }
 
   Task<void> result(Company& company, Range model, Range out) override {
@@ -112,36 +122,70 @@ class Elastic final : public Rendezvous {
     loss_at_meeting_ = loss_;
   }
 
-  Task<void> meet(Leg& leg) {
+  // What meets the center: the model, or a copy of it where the model goes on meanwhile.
+  Range met(Leg& leg) {
+    if (terms_.peering.late == 0) return leg.model();
+    if (!copied_) copied_.emplace(node_.endpoint, N_, substance_);
+    return copied_->all();
+  }
+
+  Task<void> begin_meeting(Leg& leg) {
     adapt();
+    under_way_ = true;
+    came_ = false;
+    if (terms_.peering.late == 0) {
+      co_await exchange(leg);
+    } else {
+      co_await copy(leg.env(), met(leg), leg.model());
+      leg.spawn(exchange(leg));
+    }
+  }
+
+  // In step the mean of all, else the difference to the center, which has moved by then.
+  Task<void> exchange(Leg& leg) {
+    Company& company = leg.company;
     if (in_step()) {
-      co_await meet_all(leg);
-    } else if (leg.company.group.rank == host_) {
-      co_await leg.company.with_others(own_turn());
-      co_await pull(leg.model(), difference_.all());
+      co_await company.with_others(
+          mean_of_all(company, terms_.exchange, met(leg), difference_.all(), scratch()));
+    } else if (company.group.rank == host_) {
+      co_await company.with_others(own_turn());
+      co_await pull(met(leg), difference_.all());
       let_go();
-      co_await mix(leg.env(), leg.model(), 1, difference_.all(), -alpha());
     } else {
       co_await ask_center(leg);
+    }
+    came_ = true;
+    changed_.notify_all();
+  }
+
+  Task<void> until_came() {
+    while (!came_) co_await changed_.wait();
+  }
+
+  Task<void> end_meeting(Leg& leg) {
+    if (!std::exchange(under_way_, false)) co_return;
+    co_await leg.company.with_others(until_came());
+    if (in_step()) {
+      co_await move_by_mean(leg);
+    } else {
       co_await mix(leg.env(), leg.model(), 1, difference_.all(), -alpha());
     }
   }
 
   // ---- In step
 
-  Task<void> meet_all(Leg& leg) {
-    co_await leg.company.with_others(
-        mean_of_all(leg.company, terms_.exchange, leg.model(), difference_.all(), scratch()));
+  Task<void> move_by_mean(Leg& leg) {
     const auto a = static_cast<float>(alpha());
     const auto b = static_cast<float>(beta() * static_cast<double>(members_));
     const std::span<float> w = leg.model().data();
+    const std::span<const float> sent = met(leg).data();
     const std::span<float> c = center_.all().data();
     const std::span<const float> mean = difference_.all().data();
     const SliceWork work = [&](std::size_t from, std::size_t to) {
       for (std::size_t i = from; i < to; ++i) {
         const float before = c[i];
         c[i] += b * (mean[i] - before);
-        w[i] -= a * (w[i] - before);
+        w[i] -= a * (sent[i] - before);
       }
     };
     co_await in_slices(leg.env(), Work::Update, center_.size().value(), w.empty(), Order::Forward,
@@ -179,7 +223,7 @@ class Elastic final : public Rendezvous {
 
   Task<void> ask_center(Leg& leg) {
     const NodeId host = leg.company.group.view->at(host_);
-    co_await leg.company.publish(host, leg.company.tag(kModel), leg.model().bytes());
+    co_await leg.company.publish(host, leg.company.tag(kModel), met(leg).bytes());
     const Match match{.from = host, .tag = leg.company.tag(kAnswer)};
     co_await leg.company.recv(match, difference_.all().bytes());
   }
@@ -205,12 +249,15 @@ class Elastic final : public Rendezvous {
   }
 
   Arena center_;
-  Arena difference_;           // to the center; in step, the mean of all models
-  std::deque<Arena> answers_;  // by rank, of the member that has the center
-  Rank host_;                  // who has it, at their own pace
-  bool busy_ = false;          // somebody changes it
-  double pull_ = 1;            // of alpha, where it adapts
-  double loss_ = 0;            // mean of the latest steps
+  Arena difference_;             // to the center; in step, the mean of all models
+  std::optional<Arena> copied_;  // the model that meets, where that is late
+  bool under_way_ = false;       // a meeting has begun,
+  bool came_ = false;            // and what it brings is here
+  std::deque<Arena> answers_;    // by rank, of the member that has the center
+  Rank host_;                    // who has it, at their own pace
+  bool busy_ = false;            // somebody changes it
+  double pull_ = 1;              // of alpha, where it adapts
+  double loss_ = 0;              // mean of the latest steps
   double loss_at_meeting_ = 0;
   Signal changed_;
   std::uint64_t members_ = 1;

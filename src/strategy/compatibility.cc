@@ -75,12 +75,12 @@ constexpr Exclusion kExclusions[] = {
        return r.peering.late > 0 && r.peering.late >= r.peering.tau;
      },
      [](Recipe& r, std::uint64_t) { r.peering.late = std::max(r.peering.tau, 1U) - 1; }},
-    {"`--late` with a `--meet` other than `average`, `block` or `wild`",
+    {"`--late` with a `--meet` other than `average`, `block`, `elastic` or `wild`",
      "the others do not wait, or overlap a step by themselves", "`--late 0`",
      [](const Recipe& r, std::uint64_t) {
        const Encounter m = r.peering.meet;
        return r.peering.late > 0 && m != Encounter::Average && m != Encounter::Block &&
-              m != Encounter::Wild;
+              m != Encounter::Elastic && m != Encounter::Wild;
      },
      [](Recipe& r, std::uint64_t) { r.peering.late = 0; }},
     {"`--pace own` with `--meet average`, `block`, `neighbours`, `learners` or `wild`",

@@ -67,7 +67,8 @@ Peering draw_peering(Random& random, std::size_t P) {
   p.tau = static_cast<std::uint32_t>(random.between(1, 6));
   const bool mean =
       p.meet == Encounter::Average || p.meet == Encounter::Block || p.meet == Encounter::Wild;
-  if (mean && random.chance(0.4)) p.late = static_cast<std::uint32_t>(random.below(p.tau));
+  const bool may_be_late = mean || p.meet == Encounter::Elastic;
+  if (may_be_late && random.chance(0.4)) p.late = static_cast<std::uint32_t>(random.below(p.tau));
   p.in_step = mean || p.meet == Encounter::Neighbours || p.meet == Encounter::Learners ||
               random.chance(0.3);
   constexpr std::array kSymmetric = {Topology::Kind::Chain,    Topology::Kind::Ring,

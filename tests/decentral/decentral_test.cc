@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <numbers>
 
 #include "collective/topology.h"
@@ -211,6 +212,58 @@ TEST(Easgd, InStepEqualsItsOracle) {
   DecentralJob::expect_near(job.results[NodeId(3)], oracle.c);
   for (std::uint32_t r = 0; r < 4; ++r)
     DecentralJob::expect_near(job.models[NodeId(r)], oracle.w[r]);
+}
+
+TEST(Easgd, LateKeepsTheStepsInBetween) {
+  DecentralJob job = like("easgd");
+  job.options.peering.in_step = true;
+  job.options.peering.tau = 3;
+  job.options.peering.late = 2;
+  job.options.peering.alpha = 0.3;
+  job.options.peering.beta = 0.2;
+  job.run(4);
+  Elastic e{job.initial(4), job.initial(1)[0]};
+  Models sent;
+  const auto meet = [&] {
+    const std::vector<float> before = e.c;
+    for (std::size_t r = 0; r < sent.size(); ++r)
+      for (std::size_t i = 0; i < before.size(); ++i) {
+        e.w[r][i] -= 0.3F * (sent[r][i] - before[i]);
+        e.c[i] += 0.2F * (sent[r][i] - before[i]);
+      }
+    sent.clear();
+  };
+  DecentralJob::Steps steps(job);
+  for (std::uint64_t t = 0;; ++t) {
+    const auto g = steps.gradients(e.w);
+    if (!g) break;
+    if (t % 3 == 0) sent = e.w;
+    if (t % 3 == 2) meet();
+    job.descend(e.w, *g);
+  }
+  meet();  // 10 steps: the meeting of step 9 ends with the epoch
+  DecentralJob::expect_near(job.results[NodeId(3)], e.c);
+  for (std::uint32_t r = 0; r < 4; ++r) DecentralJob::expect_near(job.models[NodeId(r)], e.w[r]);
+}
+
+TEST(Easgd, LateAtTheirOwnPaceTheExchangeTakesNoTime) {
+  std::map<std::uint32_t, Duration> took;
+  for (const std::uint32_t late : {0U, 4U}) {
+    DecentralJob job = like("easgd");
+    job.options.peering.tau = 5;
+    job.options.peering.late = late;
+    job.options.epochs = 2;
+    const LinkModel slow{.latency = std::chrono::milliseconds(5), .bytes_per_s = 1e8};
+    Cluster cluster = Cluster::uniform(3, slow);
+    cluster.ns_per_element = DecentralJob::cluster(3).ns_per_element;
+    World world(std::move(cluster), {.seed = kDecentralSeed});
+    job.run(world, 3);
+    took[late] = job.outcome.end.time_since_epoch();
+    const std::vector<float>& w = job.results[NodeId(0)];
+    EXPECT_LT(job.loss(w), 0.8 * job.loss(std::vector<float>(w.size(), 0.0F)));
+  }
+  // Of five meetings two ways of 5 ms each, and more; one an epoch is over at its end alone.
+  EXPECT_GT((took[0] - took[4]).count(), Duration(std::chrono::milliseconds(30)).count());
 }
 
 TEST(Easgd, AlphaOfZeroIsIndependentSgd) {
