@@ -1,6 +1,7 @@
 #include "data/leases.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "base/check.h"
 
@@ -24,7 +25,9 @@ bool Leases::ended() const {
 }
 
 Leases::Piece Leases::lease(NodeId worker, Incarnation life, std::uint64_t n) {
-  const auto free = std::ranges::find(spans_, Span::State::Free, &Span::state);
+  const auto free = std::find_if(at(taken_), spans_.end(),
+                                 [](const Span& s) { return s.state == Span::State::Free; });
+  taken_ = free == spans_.end() ? n_ : free->at;
   if (free == spans_.end() || n == 0) return {};
   const Piece piece{free->at, std::min(n, free->n)};
   claim(piece, worker, life);
@@ -32,21 +35,19 @@ Leases::Piece Leases::lease(NodeId worker, Incarnation life, std::uint64_t n) {
 }
 
 void Leases::claim(const Piece& piece, NodeId worker, Incarnation life) {
-  Span& span = carve(piece.at, piece.n);
-  SHOAL_CHECK(span.state == Span::State::Free, "positions {}..{} are not free", piece.at,
+  const auto span = carve(piece.at, piece.n);
+  SHOAL_CHECK(span->state == Span::State::Free, "positions {}..{} are not free", piece.at,
               piece.at + piece.n);
-  span.state = Span::State::Leased;
-  span.worker = worker;
-  span.life = life;
+  span->state = Span::State::Leased;
+  span->worker = worker;
+  span->life = life;
 }
 
 void Leases::settle(const Piece& piece, SampleEnd end) {
-  Span& span = carve(piece.at, piece.n);
-  SHOAL_CHECK(span.state == Span::State::Leased, "positions {}..{} are not leased", piece.at,
+  const auto span = carve(piece.at, piece.n);
+  SHOAL_CHECK(span->state == Span::State::Leased, "positions {}..{} are not leased", piece.at,
               piece.at + piece.n);
-  span.state = Span::State::Ended;
-  span.end = end;
-  merge();
+  this->end(span, end);
 }
 
 std::uint64_t Leases::settle_all(SampleEnd end) {
@@ -77,11 +78,15 @@ void Leases::revoke_all() {
 void Leases::end(const Piece& piece, SampleEnd end) {
   SHOAL_CHECK_LE(piece.at + piece.n, n_);
   if (piece.n == 0) return;
-  Span& span = carve(piece.at, piece.n);
-  SHOAL_CHECK(span.state == Span::State::Free);
-  span.state = Span::State::Ended;
-  span.end = end;
-  merge();
+  const auto span = carve(piece.at, piece.n);
+  SHOAL_CHECK(span->state == Span::State::Free);
+  this->end(span, end);
+}
+
+void Leases::end(Spans::iterator span, SampleEnd end) {
+  span->state = Span::State::Ended;
+  span->end = end;
+  merge_around(span);
 }
 
 void Leases::end_free(SampleEnd end) {
@@ -94,8 +99,17 @@ void Leases::end_free(SampleEnd end) {
   merge();
 }
 
-Leases::Span& Leases::carve(std::uint64_t at, std::uint64_t n) {
-  auto it = std::ranges::find_if(spans_, [&](const Span& s) { return at < s.at + s.n; });
+Leases::Spans::iterator Leases::at(std::uint64_t position) {
+  // Leases are taken from the last span and settled from the first ones.
+  if (position >= spans_.back().at && position < n_) return spans_.end() - 1;
+  for (auto it = spans_.begin(); it != spans_.end() && it - spans_.begin() < 2; ++it)
+    if (position < it->at + it->n) return it;
+  return std::ranges::lower_bound(spans_, position, std::less_equal(),
+                                  [](const Span& s) { return s.at + s.n; });
+}
+
+Leases::Spans::iterator Leases::carve(std::uint64_t at, std::uint64_t n) {
+  auto it = this->at(at);
   SHOAL_CHECK(it != spans_.end() && at >= it->at && at + n <= it->at + it->n,
               "positions {}..{} are not of one span", at, at + n);
   const Span whole = *it;
@@ -111,11 +125,11 @@ Leases::Span& Leases::carve(std::uint64_t at, std::uint64_t n) {
   }
   it->at = at;
   it->n = n;
-  return *it;
+  return it;
 }
 
 void Leases::merge() {
-  std::vector<Span> merged;
+  Spans merged;
   for (const Span& s : spans_) {
     if (!merged.empty() && merged.back().same_kind(s)) {
       merged.back().n += s.n;
@@ -124,6 +138,20 @@ void Leases::merge() {
     }
   }
   spans_.swap(merged);
+  taken_ = 0;
+}
+
+// Where only this one has changed.
+void Leases::merge_around(Spans::iterator span) {
+  if (const auto next = span + 1; next != spans_.end() && span->same_kind(*next)) {
+    span->n += next->n;
+    span = spans_.erase(next) - 1;
+  }
+  if (span == spans_.begin()) return;
+  if (const auto before = span - 1; before->same_kind(*span)) {
+    before->n += span->n;
+    spans_.erase(span);
+  }
 }
 
 }  // namespace shoal

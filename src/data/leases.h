@@ -4,7 +4,7 @@
 
 #include <array>
 #include <cstdint>
-#include <vector>
+#include <deque>
 
 #include "base/types.h"
 
@@ -28,10 +28,13 @@ class Leases {
   };
 
   explicit Leases(std::uint64_t n) : n_(n) { reset(); }
-  void reset() { spans_.assign(1, Span{0, n_, Span::State::Free}); }
+  void reset() {
+    spans_.assign(1, Span{0, n_, Span::State::Free});
+    taken_ = 0;
+  }
 
   std::uint64_t size() const { return n_; }
-  const std::vector<Span>& spans() const { return spans_; }
+  const std::deque<Span>& spans() const { return spans_; }
   std::uint64_t free() const;
   bool ended() const;  // all of it
 
@@ -47,12 +50,20 @@ class Leases {
   void end_free(SampleEnd end);                 // all that is; REQUIRES: none is leased
 
  private:
+  using Spans = std::deque<Span>;
+  Spans::iterator at(std::uint64_t position);  // the span that has it
   // Makes [at, at + n) a span of its own and returns it. REQUIRES: inside one span.
-  Span& carve(std::uint64_t at, std::uint64_t n);
+  Spans::iterator carve(std::uint64_t at, std::uint64_t n);
+  void end(Spans::iterator span, SampleEnd end);
   void merge();
+  void merge_around(Spans::iterator span);
 
   std::uint64_t n_;
-  std::vector<Span> spans_;
+  // By position, no two neighbours of one kind. Leases are taken at one end and settled at the
+  // other: a deque changes at either end for what the change costs alone, and with 1,000 workers
+  // every worker has a span of each.
+  Spans spans_;
+  std::uint64_t taken_ = 0;  // below this no position is free
 };
 
 }  // namespace shoal

@@ -6,10 +6,16 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <ranges>
+#include <set>
 
 #include "base/error.h"
+#include "base/nearest.h"
 #include "launch/ranks.h"
+#include "learner/architectures.h"
 #include "program/build_info.h"
+#include "program/cluster_plan.h"
+#include "runtime/live/mapped_file.h"
 #include "sim/words.h"
 #include "strategy/registry.h"
 #include "strategy/sync.h"
@@ -37,9 +43,15 @@ class UnseenSamples final : public BatchSource {
   std::uint64_t size_;
 };
 
+RankCount count_of(const TrainFlags& flags) {
+  return flags.workers == "auto" ? RankCount() : parse_rank_count("--workers", flags.workers);
+}
+
 // The servers come after the workers.
-Cluster cluster_of(const SimulateFlags& how, std::uint64_t workers, std::uint64_t servers) {
-  Cluster cluster;
+ClusterPlan by_flags(const SimulateFlags& how, std::uint64_t workers, std::uint64_t servers) {
+  ClusterPlan plan;
+  plan.workers = workers;
+  Cluster& cluster = plan.cluster;
   const std::uint64_t nodes = workers + servers;
   const std::uint64_t hosts = (nodes + how.hosts_of - 1) / how.hosts_of;
   HostModel host;
@@ -50,21 +62,51 @@ Cluster cluster_of(const SimulateFlags& how, std::uint64_t workers, std::uint64_
   for (std::uint64_t i = 0; i < nodes; ++i)
     cluster.nodes.push_back(Placement{HostId(static_cast<std::uint32_t>(i / how.hosts_of)),
                                       i < workers ? Role::Worker : Role::Server});
-  cluster.stragglers = parse_stragglers(how.stragglers, nodes);
-  cluster.timing_only = how.timing_only;
-  return cluster;
+  return plan;
 }
 
-RankCount count_of(const TrainFlags& flags) {
-  return flags.workers == "auto" ? RankCount() : parse_rank_count("--workers", flags.workers);
+ClusterPlan cluster_of(const SimulateFlags& how, const TrainFlags& flags) {
+  const std::uint64_t servers = recipe_of(flags).serving.servers;
+  const std::uint64_t workers = count_of(flags).most;
+  if (how.cluster.empty()) return by_flags(how, workers, servers);
+  if (how.network != kUsualNetwork || how.memory != kUsualMemory)
+    throw ConfigError(
+        fmt::format("--cluster {} says what links are like: leave --network and "
+                    "--memory away",
+                    how.cluster));
+  const std::vector<std::string> presets = cluster_presets();
+  if (std::ranges::find(presets, how.cluster) != presets.end())
+    return preset_cluster(how.cluster, workers, servers, how.hosts_of);
+  if (!fs::is_regular_file(how.cluster))
+    throw ConfigError(fmt::format("--cluster {}: there is no such file, and no such preset. {}",
+                                  how.cluster, suggest(how.cluster, presets)));
+  if (how.hosts_of != 1)
+    throw ConfigError(fmt::format("--hosts-of {}: {} says which host has how many; leave it away",
+                                  how.hosts_of, how.cluster));
+  const FileView file = map_file(how.cluster);
+  return parse_cluster({reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()},
+                       how.cluster, flags.workers == "auto" ? std::nullopt : std::optional(workers),
+                       servers);
 }
-std::uint64_t workers_of(const TrainFlags& flags) { return count_of(flags).most; }
+
+std::uint64_t hosts_with_workers(const Cluster& cluster) {
+  std::set<HostId> hosts;
+  for (const Placement& node : cluster.nodes)
+    if (node.role == Role::Worker) hosts.insert(node.host);
+  return hosts.size();
+}
 
 void check_how(const SimulateFlags& how, const TrainFlags& flags) {
-  if (workers_of(flags) > kWorkersMax)
+  if (count_of(flags).most > kWorkersMax)
     throw ConfigError(fmt::format("--workers {}: take 1 to {}", flags.workers, kWorkersMax));
   if (how.hosts_of == 0 || how.hosts_of > kWorkersMax)
     throw ConfigError(fmt::format("--hosts-of {}: take 1 to {}", how.hosts_of, kWorkersMax));
+  if (how.parameters > 0 && !how.phantom.empty())
+    throw ConfigError("--parameters and --phantom: take one of them");
+  if (!how.phantom.empty() && !how.timing_only)
+    throw ConfigError("--phantom has sizes and no numbers: take --timing-only too");
+  if (!(how.tflops > 0 && how.tflops <= 1e6))
+    throw ConfigError(fmt::format("--tflops {}: take a number above 0", how.tflops));
   if (how.parameters > 0 && !how.timing_only)
     throw ConfigError("--parameters stands for a model that is not there: take --timing-only too");
   if (how.parameters > 0 && how.ns_per_sample == "auto")
@@ -86,6 +128,31 @@ void check_how(const SimulateFlags& how, const TrainFlags& flags) {
         fmt::format("--batch-norm sync: a simulated pass takes no time in its middle, and cannot "
                     "wait for the others there; take --batch-norm group:{}",
                     std::max<std::uint64_t>(2, flags.batch)));
+}
+
+// The layers of an architecture as backward makes their gradients; a bucket is complete with the
+// layer that reaches its size.
+std::vector<LayerSize> in_buckets(const std::string& phantom, Bytes size) {
+  std::vector<LayerSize> buckets;
+  for (const LayerSize& layer : std::views::reverse(architecture(phantom))) {
+    const bool full =
+        buckets.empty() || buckets.back().parameters.value() * sizeof(float) >= size.value();
+    if (full) buckets.push_back({layer.name, Elements(0), 0});
+    buckets.back().parameters += layer.parameters;
+    buckets.back().flops += layer.flops;
+  }
+  return buckets;
+}
+
+// Backward takes twice as long as forward: gradients of inputs and of weights.
+Pace pace_of(const std::vector<LayerSize>& buckets, double tflops) {
+  Pace pace;
+  for (const LayerSize& bucket : buckets) {
+    const double ns = bucket.flops / (1e3 * tflops);
+    pace.forward += ns;
+    pace.backward.push_back(2 * ns);
+  }
+  return pace;
 }
 
 void set_entry(std::vector<ConfigEntry>& config, const std::string& key, const std::string& value) {
@@ -126,6 +193,10 @@ void print_end(const SimulateRun& run, const SimulationResult& result) {
 std::vector<Option> simulate_options(TrainFlags& flags, SimulateFlags& how) {
   std::vector<Option> options = train_options(flags);
   const std::vector<Option> more = {
+      {"--cluster",
+       "a file (docs/simulation.md), or 1gbit, 10gbit, 25gbit, 100gbit, infiniband-hdr, cloud, "
+       "two-sites",
+       &how.cluster},
       {"--network", "rate and latency of each host's link: 10gbit:20us", &how.network},
       {"--memory", "the same between workers of one host", &how.memory},
       {"--hosts-of", "how many workers share a host; each has a core", &how.hosts_of},
@@ -140,7 +211,12 @@ std::vector<Option> simulate_options(TrainFlags& flags, SimulateFlags& how) {
       {"--timing-only", "sizes and times of the model, and none of its numbers", &how.timing_only},
       {"--parameters", "with --timing-only: of a model that is not there; no data either",
        &how.parameters},
-      {"--samples", "with --parameters: in the data that is not there", &how.samples},
+      {"--phantom",
+       "with --timing-only: alexnet, vgg-a, googlenet, resnet-50, resnet-152, densenet-121, "
+       "gpt2-small, at full size; no data either",
+       &how.phantom},
+      {"--tflops", "with --phantom: what a worker really makes", &how.tflops},
+      {"--samples", "with --parameters and --phantom: in the data that is not there", &how.samples},
       {"--ns-per-sample", "of a gradient: in all, or of forward and each bucket; auto: measured",
        &how.ns_per_sample},
       {"--ns-per-element", "of other work: reduce=0.5,update=1.2,copy=0.3; auto: measured",
@@ -154,8 +230,20 @@ SimulateRun::SimulateRun(TrainFlags flags_, SimulateFlags how_, std::vector<Conf
     : flags(std::move(flags_)), how(std::move(how_)), config(std::move(config_)) {
   check_flags(flags);
   check_how(how, flags);
-  cluster = cluster_of(how, workers_of(flags), recipe_of(flags).serving.servers);
-  faults = parse_faults(how.faults, cluster.nodes.size());
+  ClusterPlan place = cluster_of(how, flags);
+  cluster = std::move(place.cluster);
+  workers_ = place.workers;
+  hosts_ = hosts_with_workers(cluster);
+  if (flags.workers == "auto" && workers_ > 1) {
+    flags.workers = std::to_string(workers_);
+    set_entry(config, "workers", flags.workers);
+    check_flags(flags);
+  }
+  const std::size_t nodes = cluster.nodes.size();
+  cluster.stragglers =
+      parse_stragglers(how.stragglers == "none" ? place.stragglers : how.stragglers, nodes);
+  cluster.timing_only = how.timing_only;
+  faults = parse_faults(how.faults == "none" ? place.faults : how.faults, nodes);
   if (how.ns_per_element != "auto") elements_ = parse_element_costs(how.ns_per_element);
   if (flags.out.empty()) flags.out = new_run_folder(flags, "sim-").string();
   require_fresh(flags);
@@ -164,15 +252,14 @@ SimulateRun::SimulateRun(TrainFlags flags_, SimulateFlags how_, std::vector<Conf
     unseen.train = std::make_shared<UnseenSamples>(how.samples);
     unseen.name = "no data";
     use(std::move(unseen));
-    plan.model = fmt::format("{} parameters", how.parameters);
+    plan.model = how.phantom.empty() ? fmt::format("{} parameters", how.parameters) : how.phantom;
     plan.data = fmt::format("{} samples", how.samples);
   }
 }
 
 void SimulateRun::use(Dataset data) {
   dataset = std::move(data);
-  const std::uint64_t workers = workers_of(flags);
-  plan = plan_of(flags, dataset, workers, (workers + how.hosts_of - 1) / how.hosts_of);
+  plan = plan_of(flags, dataset, workers_, hosts_);
   plan.world = "sim";
   plan.evaluate = plan.evaluate && !how.timing_only;
   plan.audit = !how.timing_only;
@@ -197,6 +284,11 @@ TorchLearnerOptions SimulateRun::learner_options() const {
 std::vector<Elements> SimulateRun::buckets() {
   if (needs_learner()) return buckets_of(*learner);
   std::vector<Elements> all;
+  if (!how.phantom.empty()) {
+    for (const LayerSize& bucket : in_buckets(how.phantom, bucket_bytes_of(flags)))
+      all.push_back(bucket.parameters);
+    return all;
+  }
   // The model that is not there is one tensor.
   const Bytes bytes = bucket_bytes_of(flags);
   const std::uint64_t each =
@@ -207,7 +299,9 @@ std::vector<Elements> SimulateRun::buckets() {
 }
 
 void SimulateRun::calibrate(const std::vector<Elements>& buckets) {
-  if (how.ns_per_sample == "auto") {
+  if (how.ns_per_sample == "auto" && !how.phantom.empty()) {
+    pace_ = pace_of(in_buckets(how.phantom, bucket_bytes_of(flags)), how.tflops);
+  } else if (how.ns_per_sample == "auto") {
     pace_ = measure_pace(*learner, plan.batch);
     measured_ = "of a gradient";
   } else {

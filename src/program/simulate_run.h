@@ -18,14 +18,20 @@
 
 namespace shoal {
 
+inline constexpr const char* kUsualNetwork = "10gbit:20us";
+inline constexpr const char* kUsualMemory = "80gbit:1us";
+
 struct SimulateFlags {
-  std::string network = "10gbit:20us";
-  std::string memory = "80gbit:1us";
+  std::string cluster;  // a preset or a file; empty: by network, memory and hosts_of
+  std::string network = kUsualNetwork;
+  std::string memory = kUsualMemory;
   std::uint64_t hosts_of = 1;
   std::string stragglers = "none";
   std::string faults = "none";
   bool timing_only = false;
   std::uint64_t parameters = 0;  // 0: the model's
+  std::string phantom;           // an architecture of full size; empty: the model
+  double tflops = 10;            // of a worker, for the phantom
   std::uint64_t samples = 60000;
   std::string ns_per_sample = "auto";
   std::string ns_per_element = "auto";
@@ -39,8 +45,8 @@ struct SimulateRun {
   // Throws ConfigError.
   SimulateRun(TrainFlags flags, SimulateFlags how, std::vector<ConfigEntry> config);
 
-  // Whether a model and its data are needed at all: not for --parameters.
-  bool needs_learner() const { return how.parameters == 0; }
+  // Whether a model and its data are needed at all: not for --parameters and --phantom.
+  bool needs_learner() const { return how.parameters == 0 && how.phantom.empty(); }
   void use(Dataset data);
   TorchCompute compute() const;
   TorchLearnerOptions learner_options() const;
@@ -61,6 +67,7 @@ struct SimulateRun {
   void calibrate(const std::vector<Elements>& buckets);
   void print_head() const;
 
+  std::uint64_t workers_ = 1, hosts_ = 1;  // and those that have workers
   Pace pace_;
   ElementCosts elements_;
   std::string measured_;  // in words: what was not given

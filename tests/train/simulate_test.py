@@ -103,6 +103,41 @@ class Simulated(SimulateTest):
             self.assertFalse(out.exists())
 
 
+class Clusters(SimulateTest):
+    PHANTOM = ["--timing-only", "--phantom", "resnet-50", "--batch", "32", "--steps", "3", "--like", "pytorch", *COSTS[2:]]
+
+    def test_a_faster_network_takes_less_time(self):
+        times = [self.simulate(cluster, *self.PHANTOM, "--workers", "8", "--cluster", cluster)[1]["wall_s"]
+                 for cluster in ("1gbit", "10gbit", "infiniband-hdr")]
+        self.assertGreater(times[0], 2 * times[1])
+        self.assertGreater(times[1], times[2])
+        # A ring of 8 at 1 Gbit/s: 2 * 7/8 of 25,557,032 * 4 bytes, three times.
+        self.assertGreater(times[0], 3 * 2 * 7 / 8 * 25557032 * 4 / 125e6)
+
+    def test_a_cluster_from_a_file(self):
+        file = self.scratch / "c.toml"
+        file.write_text('[hosts.a]\ncount = 2\nworkers = 2\nnetwork = "10gbit:20us"\n'
+                        '[hosts.b]\nspeed = 0.25\nnetwork = "10gbit:20us"\n')
+        text, made = self.simulate("file", *self.PHANTOM, "--cluster", file)
+        self.assertEqual(made["workers"], 5)
+        self.assertIn("3 hosts", text)
+        file.write_text(file.read_text().replace("0.25", "1"))
+        _, even = self.simulate("even", *self.PHANTOM, "--cluster", file)
+        self.assertGreater(made["wall_s"], 2 * even["wall_s"])
+
+    def test_nonsense_is_refused(self):
+        file = self.scratch / "bad.toml"
+        file.write_text("[hosts.a]\ncount = -1\nnetwork = \"1gbit:1us\"\n")
+        for arguments, words in ((["--cluster", "10gbits"], "10gbit"), (["--cluster", file], "bad.toml:2"),
+                                 (["--cluster", "1gbit", "--network", "5gbit:1us"], "leave --network"),
+                                 (["--timing-only", "--phantom", "resnet-51"], "resnet-50"),
+                                 (["--phantom", "resnet-50"], "--timing-only too"),
+                                 (["--timing-only", "--phantom", "vgg-a", "--tflops", "0"], "--tflops 0")):
+            done = self.run_shoal(*arguments, "--out", self.scratch / "none")
+            self.assertEqual(done.returncode, 1, done)
+            self.assertIn(words, done.stderr)
+
+
 class Systems(SimulateTest):
     def test_every_system_runs_and_says_which_it_was(self):
         systems = json.loads(subprocess.run([SHOAL, "systems", "--json"], capture_output=True, text=True,
