@@ -39,6 +39,7 @@ enum class Purpose : std::uint64_t {
   Gossip = 18,
   Encode = 19,
   Interleave = 20,
+  Bagging = 21,
 };
 
 // One block of Philox4x64-10: 256 random bits from a 256-bit counter and a 128-bit key.

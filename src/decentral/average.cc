@@ -14,6 +14,7 @@
 //   the next time, without the lost one's.
 #include <utility>
 
+#include "collective/tree.h"
 #include "decentral/mean_exchange.h"
 #include "decentral/rendezvous.h"
 
@@ -40,6 +41,18 @@ class Averaging final : public Rendezvous {
       if (exchange_) co_await exchange_->after_step(leg, as_it_is);
     }
     if (exchange_) co_await exchange_->end(leg, as_it_is);
+  }
+
+  // Of an ensemble no single model is the result, and a mean of its models means nothing: it is the
+  // first one. A checkpoint has all.
+  Task<void> result(Company& company, Range model, Range out) override {
+    if (terms_.peering.combine == Combine::None) {
+      co_await Rendezvous::result(company, model, out);
+      co_return;
+    }
+    const std::uint64_t operation = company.operations();
+    co_await copy(company.node.env, out, model);
+    if (!company.alone()) co_await tree_broadcast(company.group, Rank(0), out, operation);
   }
 
  private:

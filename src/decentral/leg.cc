@@ -142,8 +142,7 @@ Task<void> Leg::prefetch_row() {
   if (row.empty() || samples_ == 0) co_return;
   Share own{row[0].epoch, row[0].at, part_of(row[0].n, rank, P)};
   for (std::uint64_t r = 0; r < rank; ++r) own.at += part_of(row[0].n, r, P);
-  Portion portion{own.epoch, t() + Step(1), company.group.rank.value(),
-                  replica.ledger.samples(own)};
+  Portion portion{own.epoch, t() + Step(1), company.group.rank.value(), samples_of(own)};
   co_await learner_.prefetch(env(), std::move(portion));
 }
 
@@ -187,8 +186,7 @@ Task<void> Leg::ask() {
   const Share share = incoming_.share;  // which the worker may take at once, and ask for the next
   answered_.notify_all();
   if (share.n == 0) co_return;
-  Portion portion{share.epoch, t() + Step(1), company.group.rank.value(),
-                  replica.ledger.samples(share)};
+  Portion portion{share.epoch, t() + Step(1), company.group.rank.value(), samples_of(share)};
   co_await learner_.prefetch(env(), std::move(portion));
 }
 
@@ -216,6 +214,16 @@ void Leg::begin_report() {
   report_.eta = terms.eta(t());
   report_.rank = company.group.rank;
   report_.wait = env().now() - begun_;
+}
+
+// With replacement the share says how many there are; which ones is drawn for this worker.
+std::vector<SampleId> Leg::samples_of(const Share& share) {
+  std::vector<SampleId> samples = replica.ledger.samples(share);
+  if (!terms.peering.bagging) return samples;
+  const std::uint64_t all = replica.ledger.samples_per_epoch();
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    samples[i] = env().random(Purpose::Bagging, share.epoch * all + share.at + i).below(all);
+  return samples;
 }
 
 Task<void> Leg::steps_of_samples(std::uint32_t threads) {
@@ -251,7 +259,7 @@ Task<void> Leg::gradient_at(Range state) {
   const Time begin = env().now();
   Portion portion{own_[0].epoch, t(), company.group.rank.value(), {}};
   for (const Share& share : own_)
-    for (const SampleId id : replica.ledger.samples(share)) portion.samples.push_back(id);
+    for (const SampleId id : samples_of(share)) portion.samples.push_back(id);
   Channel<Ready> unheard;
   const GradientTarget target{replica.g().all()};
   co_await learner_.gradient(env(), state, target, std::move(portion), unheard, report_.own);

@@ -133,6 +133,7 @@ class Leg {
   };
 
   void begin_report();
+  std::vector<SampleId> samples_of(const Share& share);
   void deal_row();
   Task<void> prefetch_row();
   Task<bool> next_offer();

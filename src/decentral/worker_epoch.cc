@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "collective/tree.h"
+#include "decentral/ensemble.h"
 #include "decentral/rendezvous.h"
 #include "decentral/worker_views.h"
 #include "runtime/slices.h"
@@ -60,9 +61,30 @@ Task<double> DecentralWorker::consensus_error(Company& company) {
   co_return std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
 }
 
-// The result is the replica's state for as long as it is looked at.
 Task<void> DecentralWorker::evaluate(Company& company) {
   if (!options_.evaluate) co_return;
+  if (options_.peering.combine == Combine::None) {
+    co_await evaluate_result(company);
+  } else {
+    co_await evaluate_ensemble(company);
+  }
+}
+
+Task<void> DecentralWorker::evaluate_ensemble(Company& company) {
+  const Time begin = node_.env.now();
+  const EnsembleScore score = co_await evaluate_together(company, learner_, replica_.w(),
+                                                         options_.peering.combine, gathering_);
+  EvaluationReport report;
+  report.step = replica_.step;
+  report.epoch = replica_.ledger.place().epoch + 1;
+  report.total = score.together;
+  report.members = score.members;
+  report.took = node_.env.now() - begin;
+  if (journal_ != nullptr) co_await journal_->evaluated(report);
+}
+
+// The result is the replica's state for as long as it is looked at.
+Task<void> DecentralWorker::evaluate_result(Company& company) {
   const double consensus = co_await consensus_error(company);
   const std::uint64_t operation = company.operations(2);
   const Time begin = node_.env.now();

@@ -53,6 +53,8 @@ class DecentralWorker {
   Task<void> form_result(Company& company);
   Task<double> consensus_error(Company& company);
   Task<void> evaluate(Company& company);
+  Task<void> evaluate_result(Company& company);
+  Task<void> evaluate_ensemble(Company& company);
   std::vector<OwnArray> own_arrays();
   Task<void> collect_own(Company& company);
   Task<void> save();

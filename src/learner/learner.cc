@@ -1,5 +1,7 @@
 #include "learner/learner.h"
 
+#include "base/error.h"
+
 namespace shoal {
 
 Cuts Learner::pieces() const {
@@ -10,6 +12,13 @@ Cuts Learner::pieces() const {
 }
 
 Task<void> Learner::prefetch(Env&, Portion) { co_return; }
+
+Task<Predictions> Learner::predict(Env&, Range, std::uint64_t, std::uint64_t) {
+  throw ConfigError(
+      "this model predicts no classes, and there is nothing to put together; take one that does, "
+      "or "
+      "--combine none");
+}
 
 std::unique_ptr<Lane> Learner::lane(Range, Portion, double, Score&) { return nullptr; }
 

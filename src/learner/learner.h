@@ -82,6 +82,13 @@ inline double accuracy(const Score& s) {
   return static_cast<double>(s.correct) / static_cast<double>(s.predictions);
 }
 
+// Probabilities of the classes, and which was right.
+struct Predictions {
+  std::uint64_t classes = 0;
+  std::vector<float> rows;  // a row for each prediction
+  std::vector<std::int64_t> labels;
+};
+
 // Takes gradients as they come from backward, in place of the arena: an encoder, say. Called where
 // backward runs, once for every piece, in any order.
 class GradientSink {
@@ -116,6 +123,8 @@ class Learner {
                               Channel<Ready>& ready, Score& score) = 0;
   // How good the state is on the samples [from, to) of those held out for that; changes nothing.
   virtual Task<Score> evaluate(Env& env, Range state, std::uint64_t from, std::uint64_t to) = 0;
+  // What the state says of them. Throws ConfigError where no classes are predicted.
+  virtual Task<Predictions> predict(Env& env, Range state, std::uint64_t from, std::uint64_t to);
   virtual std::uint64_t held_out() const { return 0; }  // how many there are
   // The portion's samples one after the other, each a step of plain SGD on the state, which other
   // lanes read and write meanwhile (base/shared.h). The score outlives it. Null: this model cannot.

@@ -183,6 +183,24 @@ Task<Score> LogisticLearner::evaluate(Env& env, Range state, std::uint64_t from,
   co_return score;
 }
 
+Task<Predictions> LogisticLearner::predict(Env& env, Range state, std::uint64_t from,
+                                           std::uint64_t to) {
+  Predictions all{.classes = 2, .rows = {}, .labels = {}};
+  co_await env.work(Work::Forward, Elements(to - from), [&] {
+    std::vector<SampleId> samples(to - from);
+    std::iota(samples.begin(), samples.end(), from);
+    Batch batch;
+    test_->fill(0, samples, batch);
+    for (std::size_t i = 0; i < batch.n; ++i) {
+      const float z = product(state.data(), features_of(test_->shape(), batch, i));
+      const float p = 1 / (1 + std::exp(-z));
+      all.rows.insert(all.rows.end(), {1 - p, p});
+    }
+    all.labels = std::move(batch.labels);
+  });
+  co_return all;
+}
+
 std::unique_ptr<Lane> LogisticLearner::lane(Range state, Portion portion, double eta,
                                             Score& score) {
   return std::make_unique<OwnBatchLane>(Shared(state.data()), *train_, std::move(portion), eta,

@@ -77,6 +77,7 @@ class LogisticLearner final : public Learner {
   Task<void> gradient(Env& env, Range state, GradientTarget target, Portion portion,
                       Channel<Ready>& ready, Score& score) override;
   Task<Score> evaluate(Env& env, Range state, std::uint64_t from, std::uint64_t to) override;
+  Task<Predictions> predict(Env& env, Range state, std::uint64_t from, std::uint64_t to) override;
   std::uint64_t held_out() const override { return test_ == nullptr ? 0 : test_->size(); }
   std::unique_ptr<Lane> lane(Range state, Portion portion, double eta, Score& score) override;
 

@@ -20,6 +20,7 @@ constexpr std::array<std::string_view, 2> kKeeps = {"global", "worker"};
 constexpr std::array<std::string_view, 2> kPushes = {"gradients", "factors"};
 constexpr std::array<std::string_view, 3> kWeights = {"even", "staleness", "workers"};
 constexpr std::array<std::string_view, 2> kPaces = {"step", "own"};
+constexpr std::array<std::string_view, 3> kCombines = {"none", "mean", "vote"};
 constexpr std::array<std::string_view, 2> kSwitch = {"yes", "no"};
 
 std::vector<std::string> words(std::span<const std::string_view> names) {
@@ -319,6 +320,19 @@ std::array<Axis, kAxes> make_axes() {
        {},
        [](const Recipe& r) { return fmt::format("{}", r.peering.learners); },
        [](Recipe& r, std::string_view v) { r.peering.learners = count("--learners", v); }},
+      {"combine", "predictions of all models, where they never meet; none: the mean of the models",
+       words(kCombines),
+       [](const Recipe& r) {
+         return std::string(kCombines[static_cast<std::size_t>(r.peering.combine)]);
+       },
+       [](Recipe& r, std::string_view v) {
+         r.peering.combine = choice<Combine>("--combine", kCombines, v);
+       }},
+      {"bagging", "each worker draws its samples with replacement", words(kSwitch),
+       [](const Recipe& r) { return std::string(r.peering.bagging ? "yes" : "no"); },
+       [](Recipe& r, std::string_view v) {
+         r.peering.bagging = choice<int>("--bagging", kSwitch, v) == 0;
+       }},
       {"penalty",
        "of the distance to the last known mean of all models, in the cost",
        {},

@@ -54,7 +54,8 @@ constexpr Exclusion kExclusions[] = {
      }},
     {"`--meet`, `--tau`, `--late`, `--pace`, `--topology`, `--alpha`, `--beta`, "
      "`--block-momentum`, `--block-rate`, `--block-nesterov`, `--gossip`, `--adapt-alpha`, "
-     "`--tau-down`, `--learners`, `--penalty`, `--extrapolate`, `--partitions` or `--loss` without "
+     "`--tau-down`, `--learners`, `--penalty`, `--extrapolate`, `--partitions`, `--combine`, "
+     "`--bagging` or `--loss` without "
      "`--update each`",
      "there is one model, and nothing for it to meet",
      "`--update each`; without them with `--update servers`",
@@ -92,6 +93,13 @@ constexpr Exclusion kExclusions[] = {
                m == Encounter::Learners || m == Encounter::Wild);
      },
      [](Recipe& r, std::uint64_t) { r.peering.in_step = true; }},
+    {"`--combine` or `--bagging` with a `--meet` other than `never`",
+     "models that meet are of one mind, and their samples are dealt", "`--meet never`",
+     [](const Recipe& r, std::uint64_t) {
+       return (r.peering.combine != Combine::None || r.peering.bagging) &&
+              r.peering.meet != Encounter::Never;
+     },
+     [](Recipe& r, std::uint64_t) { r.peering.meet = Encounter::Never; }},
     {"`--meet neighbours` with `--topology halton`, `exponential` or `random`",
      "who gives to a neighbour takes from it, or the mean of all would drift", "`--topology ring`",
      [](const Recipe& r, std::uint64_t) {

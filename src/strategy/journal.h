@@ -36,6 +36,12 @@ struct StepReport {
   Step read;             // the state that it has now, where servers have it
 };
 
+// Of an ensemble: its own, and the sum of its members'.
+struct EnsembleScore {
+  Score together;
+  Score members;
+};
+
 // An evaluation by all workers together. The same may be reported twice, when workers were lost.
 struct EvaluationReport {
   Step step;                // the state is that before it
@@ -44,6 +50,7 @@ struct EvaluationReport {
   Duration took{};
   // Where workers have models of their own: the mean of their squared distances to the result.
   std::optional<double> consensus{};
+  std::optional<Score> members{};  // of an ensemble, added up; `total` is that of all together
 };
 
 // Thread safety: called on the node's thread.

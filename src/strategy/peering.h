@@ -31,29 +31,34 @@ inline constexpr std::size_t kEncounters = 14;
 std::string_view to_string(Encounter meet);
 Encounter parse_meet(std::string_view name);  // an unknown one is a ConfigError
 
+// Never: how predictions of all models are put together; decentral/ensemble.h.
+enum class Combine : std::uint8_t { None, Mean, Vote };
+
 inline constexpr std::uint32_t kLearnersMost = 16;  // of a worker
 inline constexpr double kAuto = -1;                 // of rates: by the number of workers
 
 struct Peering {
   Encounter meet = Encounter::Average;
-  std::uint32_t tau = 10;        // steps between two meetings of a worker
-  std::uint32_t late = 0;        // steps that a worker makes while it meets others
-  bool in_step = true;           // all make as many steps; else each at its own pace
-  Topology topology{};           // of Neighbours, Pairs, Gossip
-  double alpha = kAuto;          // Elastic: how far a model moves; auto: 0.9 / P
-  double beta = kAuto;           // and the center; auto: as alpha
-  double block_momentum = 0;     // Block: of the optimizer above
-  double block_rate = 1;         // and its step size
-  bool block_nesterov = false;   // it looks ahead
-  double gossip = 0.1;           // chance that a model is sent after a step
-  bool adapt_alpha = false;      // Elastic: it follows how a worker's loss falls
-  std::uint32_t tau_down = 0;    // Tree: steps between two models to those below; 0: tau
-  std::uint32_t learners = 0;    // Learners: of a worker; 0: as many as its throughput asks for
-                                 // Wild: threads; 0: one
-  double penalty = 0;            // Master: of the distance to it, in the cost
-  double extrapolate = 0;        // how far its path is thought to go on
-  std::uint32_t partitions = 0;  // Parts: of a gradient; 0: one for each of the others
-  double loss = 0;               // Stream: chance that a message is lost
+  std::uint32_t tau = 10;           // steps between two meetings of a worker
+  std::uint32_t late = 0;           // steps that a worker makes while it meets others
+  bool in_step = true;              // all make as many steps; else each at its own pace
+  Topology topology{};              // of Neighbours, Pairs, Gossip
+  double alpha = kAuto;             // Elastic: how far a model moves; auto: 0.9 / P
+  double beta = kAuto;              // and the center; auto: as alpha
+  double block_momentum = 0;        // Block: of the optimizer above
+  double block_rate = 1;            // and its step size
+  bool block_nesterov = false;      // it looks ahead
+  double gossip = 0.1;              // chance that a model is sent after a step
+  bool adapt_alpha = false;         // Elastic: it follows how a worker's loss falls
+  std::uint32_t tau_down = 0;       // Tree: steps between two models to those below; 0: tau
+  std::uint32_t learners = 0;       // Learners: of a worker; 0: as many as its throughput asks for
+                                    // Wild: threads; 0: one
+  double penalty = 0;               // Master: of the distance to it, in the cost
+  double extrapolate = 0;           // how far its path is thought to go on
+  std::uint32_t partitions = 0;     // Parts: of a gradient; 0: one for each of the others
+  Combine combine = Combine::None;  // Never: of predictions; none: the result is one model
+  bool bagging = false;             // Never: each draws its samples with replacement
+  double loss = 0;                  // Stream: chance that a message is lost
 
   bool operator==(const Peering&) const = default;
 };

@@ -40,6 +40,16 @@ std::vector<System> make_systems() {
                    "others; between workers of one host nothing is sent",
        .recipe = {.updater = Updater::Owners, .exchange = Exchange::Direct},
        .tune_buckets = true},
+      {.name = "ensemble",
+       .aliases = {"bagging"},
+       .year = 1990,
+       .citation = "Hansen, Salamon, Neural Network Ensembles, IEEE TPAMI 12(10), 1990; Breiman, "
+                   "Bagging Predictors, Machine Learning 24(2), 1996",
+       .reference = "doi:10.1109/34.58871",
+       .sentence = "every worker trains a model alone, on samples drawn with replacement; the "
+                   "prediction is the mean of all, or their vote",
+       .recipe =
+           each_its_own({.meet = Encounter::Never, .combine = Combine::Mean, .bagging = true})},
       {.name = "asgd",
        .aliases = {"dmtk", "dianne", "tensorflow-async", "mxnet-async"},
        .year = 2009,

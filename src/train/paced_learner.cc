@@ -145,6 +145,14 @@ std::unique_ptr<Lane> PacedLearner::lane(Range state, Portion portion, double et
   return std::make_unique<PacedLane>(std::move(inner), size);
 }
 
+Task<Predictions> PacedLearner::predict(Env& env, Range state, std::uint64_t from,
+                                        std::uint64_t to) {
+  FreeEnv free(env);
+  Predictions predicted = co_await inner_.predict(free, state, from, to);
+  co_await env.work(Work::Forward, cost(pace_.forward, to - from), [] {});
+  co_return predicted;
+}
+
 Task<Score> PacedLearner::evaluate(Env& env, Range state, std::uint64_t from, std::uint64_t to) {
   FreeEnv free(env);
   const Score score = co_await inner_.evaluate(free, state, from, to);

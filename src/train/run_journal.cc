@@ -147,6 +147,7 @@ Task<void> RunJournal::evaluated(EvaluationReport report) {
   totals_.evaluation += report.took;
   totals_.end = now;
   totals_.test = report.total;
+  totals_.members = report.members;
   totals_.train = epoch_score_;
   const double took = seconds(now - epoch_begin_ - report.took);
   EpochRow row;

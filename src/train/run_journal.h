@@ -33,6 +33,7 @@ struct RunTotals {
   std::vector<EvaluationRow> evaluations;
   Score train;  // of the last evaluated epoch, else of all steps made here; this worker's share
   Score test;   // of the last evaluation
+  std::optional<Score> members;  // of an ensemble, in that evaluation
   std::uint64_t samples = 0;
   Step steps;  // made here, without those before a resume
   Duration compute{}, overlap{}, wait{}, update{}, evaluation{};

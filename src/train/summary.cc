@@ -119,6 +119,8 @@ std::string to_json(const Summary& s) {
   json["test_loss"] = s.test_loss;
   json["test_accuracy"] = s.test_accuracy;
   json["begin_s"] = s.begin_s;
+  if (s.members_loss) json["members_loss"] = *s.members_loss;
+  if (s.members_accuracy) json["members_accuracy"] = *s.members_accuracy;
   json["wall_s"] = s.wall_s;
   json["eval_s"] = s.eval_s;
   json["samples_per_s"] = s.samples_per_s;

@@ -60,6 +60,8 @@ struct Summary {
   double test_accuracy = kUnknown;
   double begin_s = 0;  // of training, as metrics.jsonl counts
   double wall_s = 0;   // virtual in simulation; without evaluation
+  // Of an ensemble's members, their mean; test_loss and test_accuracy are those of all together.
+  std::optional<double> members_loss, members_accuracy;
   double eval_s = 0;
   double samples_per_s = kUnknown;
   // Of the worker that wrote this, since it was last started, as are samples_per_s and bytes_sent.

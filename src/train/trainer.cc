@@ -142,6 +142,10 @@ Summary summarize(const TrainPlan& plan, const RunTotals& totals, const Ledger& 
   s.train_accuracy = accuracy(totals.train);
   s.test_loss = mean_loss(totals.test);
   s.test_accuracy = accuracy(totals.test);
+  if (totals.members) {
+    s.members_loss = mean_loss(*totals.members);
+    s.members_accuracy = accuracy(*totals.members);
+  }
   const double trained = seconds(totals.end - totals.begin) - seconds(totals.evaluation);
   s.begin_s = seconds(totals.begin);
   s.wall_s = trained + seconds(totals.missed);

@@ -65,6 +65,9 @@ void each_of_peers(Recipe r, std::uint64_t workers, const Visit& visit) {
             r.peering.in_step = in_step;
             r.peering.topology = parse_topology(topology);
             visit(r, workers);
+            r.peering.combine = Combine::Mean;
+            visit(r, workers);
+            r.peering.combine = Combine::None;
           }
 }
 

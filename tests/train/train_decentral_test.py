@@ -60,6 +60,19 @@ class Hogwild(ServersTest):
             self.assertRegex(finished.err, message)
 
 
+class Ensemble(ServersTest):
+    def test_all_together_lose_less_than_their_members(self):
+        for model in (["--model", "logistic", "--data", "synthetic:sparse,features=300,pairs=8,n=3000,test=1000"], TINY[:4]):
+            for way in ("mean", "vote"):
+                with self.subTest(model=model[1], way=way):
+                    s = self.train(self.scratch / f"{model[1]}-{way}", *model, "--batch", "10", "--like", "ensemble",
+                                   "--combine", way, "--epochs", "4", "--workers", "3")
+                    self.assert_ledger(s, 4 * int(model[3].split("n=")[1].split(",")[0]))
+                    self.assertLessEqual(s["test_loss"], s["members_loss"])
+                    self.assertGreater(s["test_accuracy"], 0.7)
+                    self.assertGreaterEqual(s["test_accuracy"], s["members_accuracy"] - 0.01)
+
+
 class Killed(ServersTest):
     def test_one_of_three_and_it_comes_back(self):
         draw = random.Random(9)

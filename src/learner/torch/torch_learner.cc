@@ -50,6 +50,7 @@ class TorchLearner::Impl {
   void step(Range state, const Portion& portion, bool have_batch, GradientPass& pass, Score& score,
             Meeting* meeting);
   Score evaluate(Range state, std::span<const SampleId> samples);
+  void predict(Range state, std::span<const SampleId> samples, Predictions& all);
   at::Tensor output(Range state, std::span<const SampleId> samples);
 
   const TorchLearnerOptions options_;
@@ -381,6 +382,23 @@ Score TorchLearner::Impl::evaluate(Range state, std::span<const SampleId> sample
   return score;
 }
 
+void TorchLearner::Impl::predict(Range state, std::span<const SampleId> samples, Predictions& all) {
+  const torch::NoGradGuard no_grad;
+  bind(state);
+  model_->train(false);
+  test_->fill(0, samples, eval_batch_);
+  const BatchTensors batch = tensors_of_batch(eval_batch_, test_->shape());
+  const at::Tensor output = model_->forward(batch);
+  if (test_->shape().target == TargetKind::Values || output.dim() != batch.target.dim() + 1)
+    throw ConfigError(
+        "--combine with a model that predicts no classes; take one that does, or --combine none");
+  const at::Tensor rows = at::softmax(output, -1).contiguous();
+  all.classes = static_cast<std::uint64_t>(output.size(-1));
+  all.rows.insert(all.rows.end(), rows.data_ptr<float>(), rows.data_ptr<float>() + rows.numel());
+  const auto* const labels = batch.target.data_ptr<std::int64_t>();
+  all.labels.insert(all.labels.end(), labels, labels + batch.target.numel());
+}
+
 at::Tensor TorchLearner::Impl::output(Range state, std::span<const SampleId> samples) {
   const torch::NoGradGuard no_grad;
   bind(state);
@@ -431,6 +449,20 @@ Task<Score> TorchLearner::evaluate(Env& env, Range state, std::uint64_t from, st
     from += samples.size();
   }
   co_return score;
+}
+
+Task<Predictions> TorchLearner::predict(Env& env, Range state, std::uint64_t from,
+                                        std::uint64_t to) {
+  Predictions all;
+  std::vector<SampleId> samples;
+  while (from < to) {
+    samples.resize(std::min(to - from, impl_->options_.eval_batch));
+    std::iota(samples.begin(), samples.end(), from);
+    co_await env.work(Work::Forward, layout().parameters() * samples.size(),
+                      [&] { impl_->predict(state, samples, all); });
+    from += samples.size();
+  }
+  co_return all;
 }
 
 std::unique_ptr<Learner> make_torch_learner(const TorchTask& task) {

@@ -33,6 +33,7 @@ class TorchLearner final : public Learner {
   Task<void> gradient(Env& env, Range state, GradientTarget target, Portion portion,
                       Channel<Ready>& ready, Score& score) override;
   Task<Score> evaluate(Env& env, Range state, std::uint64_t from, std::uint64_t to) override;
+  Task<Predictions> predict(Env& env, Range state, std::uint64_t from, std::uint64_t to) override;
   std::uint64_t held_out() const override;
   Task<void> prefetch(Env& env, Portion portion) override;
   void pause() override;

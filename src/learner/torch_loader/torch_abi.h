@@ -15,7 +15,7 @@
 
 namespace shoal {
 
-inline constexpr std::uint32_t kTorchAbiVersion = 3;
+inline constexpr std::uint32_t kTorchAbiVersion = 4;
 inline constexpr const char* kTorchEntryName = "shoal_torch_api";
 inline constexpr const char* kTorchPluginFile = "shoal_torch.so";
 
