@@ -8,6 +8,7 @@
 
 namespace shoal {
 
+Command advise_command();
 Command bench_command();
 Command compare_command();
 Command doctor_command();

@@ -1,18 +1,15 @@
 // shoal compare: the same task, data order, budget and links for several systems, then a report.
 // Every run is a process of this program, with a folder of its own.
 #include <fmt/core.h>
-#include <poll.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/compare_plan.h"
+#include "cli/own_run.h"
 #include "cli/run_report.h"
-#include "launch/job.h"
-#include "launch/program.h"
 #include "program/simulate_run.h"
 #include "report/words.h"
 #include "strategy/registry.h"
@@ -63,8 +60,7 @@ class Contest {
       : flags_(flags),
         words_(std::move(words)),
         systems_(parse_systems(flags.like)),
-        budget_(parse_budget(flags.budget)),
-        program_(fs::read_symlink("/proc/self/exe").string()) {}
+        budget_(parse_budget(flags.budget)) {}
 
   // The folders of all that ended.
   std::vector<std::string> run() {
@@ -150,24 +146,19 @@ class Contest {
              const std::vector<std::string>& terms) {
     const fs::path folder = fs::path(flags_.out) / system / name;
     fs::create_directories(folder.parent_path());
-    const fs::path log = folder.string() + ".log";
-    Spawn request;
-    request.command = {program_, flags_.simulate ? "simulate" : "train", "--like", system};
-    request.command.insert(request.command.end(), words_.begin(), words_.end());
-    request.command.insert(request.command.end(), terms.begin(), terms.end());
-    request.command.insert(request.command.end(), {"--out", folder.string(), "--quiet"});
-    for (const auto& [key, value] : whole_environment())
-      request.environment.push_back(key + "=" + value);
+    std::vector<std::string> words{flags_.simulate ? "simulate" : "train", "--like", system};
+    words.insert(words.end(), words_.begin(), words_.end());
+    words.insert(words.end(), terms.begin(), terms.end());
+    words.insert(words.end(), {"--out", folder.string(), "--quiet"});
     fmt::print("{:<20} {:<10} ", system, name);
     std::fflush(stdout);
-    const Ended ended = finish(request, log);
+    const OwnRun run = run_own(words, folder.string() + ".log");
     RunEnd end;
     end.folder = folder.string();
-    end.ok = !ended.failed();
+    end.ok = run.ok;
     if (!end.ok) {
-      const std::string why = words_at_the_end(log, describe(ended));
-      fmt::print("failed: {}\n", why);
-      failed_.push_back(fmt::format("{} {}: {}", system, name, why));
+      fmt::print("failed: {}\n", run.why);
+      failed_.push_back(fmt::format("{} {}: {}", system, name, run.why));
       return end;
     }
     end.summary = read_run(folder).summary;
@@ -179,34 +170,10 @@ class Contest {
     return end;
   }
 
-  static Ended finish(Spawn& request, const fs::path& log) {
-    FILE* const file = std::fopen(log.c_str(), "w");
-    if (file == nullptr)
-      throw DataError(fmt::format("cannot write {}; may it be written?", log.string()));
-    request.out = request.err = fileno(file);
-    const Child child = spawn(request);
-    std::fclose(file);
-    Ended ended;
-    pollfd waited{child.exit.get(), POLLIN, 0};
-    while (!has_ended(child, ended)) poll(&waited, 1, -1);
-    reap(child);
-    return ended;
-  }
-
-  // The last thing that shoal said itself; hints follow it.
-  static std::string words_at_the_end(const fs::path& log, const std::string& otherwise) {
-    std::ifstream file(log);
-    std::string said, line;
-    while (std::getline(file, line))
-      if (line.starts_with("shoal: ")) said = line.substr(line.find(' ') + 1);
-    return said.empty() ? otherwise : said;
-  }
-
   const Flags& flags_;
   std::vector<std::string> words_;  // of the task, for all
   std::vector<std::string> systems_;
   TrainingBudget budget_;
-  std::string program_;
   std::map<std::string, std::optional<Pilot>> pilots_;
   std::vector<std::string> failed_;
 };

@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "strategy/axes.h"
 #include "strategy/compatibility.h"
+#include "strategy/criteria.h"
 #include "strategy/registry.h"
 
 namespace shoal {
@@ -53,15 +54,26 @@ std::string choices_of(const System& system) {
   return text;
 }
 
+std::string pluses(unsigned n) { return std::string(n, '+'); }
+
 void print_table() {
-  fmt::print("{:<20} {:<5} {:<12} {}\n", "--like", "year", "buckets", "axes");
+  fmt::print("{:<20} {:<5} {:<12} {:<24} {:<14} {:<8} {:<9} {:<11} {:<8}\n", "--like", "year",
+             "buckets", "kind", "rate", "overlap", "settings", "resilience", "repeat");
   for (const System& system : systems()) {
-    fmt::print("{:<20} {:<5} {:<12} {}\n", system.name, year_of(system), bucket(system),
-               choices_of(system));
-    fmt::print("{:<26} {}\n", "", system.sentence);
+    const Criteria& c = criteria_of(system.recipe);
+    fmt::print("{:<20} {:<5} {:<12} {:<24} {:<14} {:<8} {:<9} {:<11} {:<8}\n", system.name,
+               year_of(system), bucket(system), c.kind, c.rate, pluses(c.overlap),
+               pluses(c.settings), pluses(c.resilience), c.reproducible);
+    fmt::print("{:<26} {}\n{:<26} {}\n", "", system.sentence, "", choices_of(system));
     for (const std::string_view alias : system.aliases)
       fmt::print("{:<20} {:<5} as {}\n", alias, "", system.name);
   }
+  fmt::print(
+      "\nrate: the best step size as the cluster grows; overlap, settings: what they add to "
+      "complexity;\nresilience: to outside influences; repeat: how hard a run is to repeat. All "
+      "but "
+      "central, synchronous\nones need large, balanced data. `shoal advise` ranks them for a "
+      "cluster.\n");
   fmt::print("\nAny axis may be changed by its own flag; citations: --markdown or --json.\n");
 }
 
@@ -84,10 +96,22 @@ void print_markdown() {
       "flag. Recipes are checked before anything starts: what cannot be is refused with the "
       "reason\n"
       "and the nearest choice that works. The entries are in `src/strategy/registry.cc`.\n\n"
-      "| `--like` | year | axes | buckets | workers | what it is |\n|---|---|---|---|---|---|\n");
-  for (const System& system : systems())
-    fmt::print("| {} | {} | `{}` | {} | {}+ | {} |\n", names_of(system, "`"), year_of(system),
-               choices_of(system), bucket(system), system.workers_min, system.sentence);
+      "The columns from balanced data to repeat are the selection criteria of Langer et al. 2020, "
+      "Table 2:\n"
+      "whether each worker's samples must look like all; the best step size as the cluster grows; "
+      "what overlap\n"
+      "of communication and settings of its own add to complexity; resilience to sporadic "
+      "influences from\n"
+      "outside; how hard a run is to repeat. `shoal advise` weighs them for a cluster.\n\n"
+      "| `--like` | year | axes | buckets | workers | balanced data | rate | overlap | settings | "
+      "resilience | repeat | what it is |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+  for (const System& system : systems()) {
+    const Criteria& c = criteria_of(system.recipe);
+    fmt::print("| {} | {} | `{}` | {} | {}+ | {} | {} | {} | {} | {} | {} | {} |\n",
+               names_of(system, "`"), year_of(system), choices_of(system), bucket(system),
+               system.workers_min, c.needs_balanced_data ? "yes" : "", c.rate, pluses(c.overlap),
+               pluses(c.settings), pluses(c.resilience), c.reproducible, system.sentence);
+  }
   fmt::print("\n## Axes\n\n| flag | choices | what it says |\n|---|---|---|\n");
   for (const Axis& axis : axes()) {
     std::string choices = axis.choices.empty() ? "a number" : "";
@@ -125,6 +149,14 @@ void print_json() {
     entry["bucket_bytes"] = system.bucket_bytes.value();
     entry["optimizer"] = system.optimizer;
     entry["workers_min"] = system.workers_min;
+    const Criteria& c = criteria_of(system.recipe);
+    entry["criteria"] = {{"kind", c.kind},
+                         {"needs_balanced_data", c.needs_balanced_data},
+                         {"rate", c.rate},
+                         {"overlap_complexity", c.overlap},
+                         {"settings_complexity", c.settings},
+                         {"resilience", c.resilience},
+                         {"reproducible", c.reproducible}};
     all.push_back(entry);
   }
   fmt::print("{}\n", all.dump(2));

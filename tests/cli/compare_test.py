@@ -90,5 +90,26 @@ class Compare(unittest.TestCase):
         self.assertIn("something is there already", compare("--out", self.out).stderr)
 
 
+class Advise(unittest.TestCase):
+    def advise(self, *arguments):
+        return subprocess.run([SHOAL, "advise", *arguments], capture_output=True, text=True, timeout=200)
+
+    def test_a_slow_network_speaks_for_fewer_bytes(self):
+        task = ["--like", "pytorch,diloco", "--workers", "4", "--phantom", "vgg-a", "--steps", "200"]
+        slow = self.advise(*task, "--cluster", "1gbit")
+        self.assertEqual(slow.returncode, 0, slow.stderr)
+        self.assertRegex(slow.stdout, r" 1\. diloco .* samples/s")
+        strict = self.advise(*task, "--cluster", "infiniband-hdr", "--unbalanced-data")
+        self.assertRegex(strict.stdout, r" 1\. pytorch ")
+        self.assertIn("needs data that looks alike", strict.stdout)
+
+    def test_nonsense_is_refused(self):
+        for arguments, words in ((["--like", "pytroch"], "pytorch"), (["--steps", "0"], "--steps 0"),
+                                 (["--phantom", "resnet-5"], "resnet-50"), (["--cluster", "9gbit"], "1gbit")):
+            done = self.advise(*arguments)
+            self.assertEqual(done.returncode, 1, done.stdout)
+            self.assertIn(words, done.stderr)
+
+
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1] + sys.argv[2:])

@@ -10,11 +10,13 @@ fail() {
 }
 
 "$shoal" systems --markdown | diff "$root/docs/systems.md" - || fail 'docs/systems.md is old: run tools/update-docs'
-"$shoal" systems | grep -qE '^horovod +2018 +64 MiB +--exchange ring' || fail 'the table has no horovod'
+"$shoal" systems | grep -E '^horovod +2018 +64 MiB +central, synchronous' >/dev/null || fail 'the table has no horovod'
 "$shoal" systems --json | python3 -c '
 import json, sys
 systems = {s["name"]: s for s in json.load(sys.stdin)}
 assert systems["bigdl"]["aliases"] == ["caffeonspark"], systems["bigdl"]
+assert systems["gosgd"]["criteria"]["kind"] == "decentral, asynchronous", systems["gosgd"]
+assert systems["downpour"]["criteria"]["needs_balanced_data"] and systems["downpour"]["criteria"]["resilience"] == 3
 assert systems["project-adam-epoch"]["recipe"]["epoch-fraction"] == "0.75"
 assert all(s["citation"] and s["recipe"]["exchange"] for s in systems.values())
 ' || fail 'the JSON is not as it should be'

@@ -1,0 +1,113 @@
+// shoal advise: a few questions about task and cluster, a simulated run of each kind of system, and
+// a ranked choice with its reasons.
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "cli/advise_rank.h"
+#include "cli/commands.h"
+#include "cli/compare_plan.h"
+#include "cli/own_run.h"
+#include "cli/run_report.h"
+
+namespace shoal {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string like = "shoal,pytorch,horovod,downpour,ssp,easgd,diloco,d-psgd,gosgd";
+  std::string phantom = "resnet-50";
+  double tflops = 10;
+  std::string cluster = "10gbit";
+  std::string workers = "8";
+  std::uint64_t batch = 32;
+  std::uint64_t steps = 400;  // models of some meet every hundred
+  Wishes wishes;
+};
+
+// A folder that is gone with this.
+struct Scratch {
+  fs::path path = fs::temp_directory_path() / fmt::format("shoal-advise-{}", getpid());
+  Scratch() { fs::create_directories(path); }
+  ~Scratch() {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+};
+
+ExitCode run(const Options& o) {
+  if (o.steps == 0) throw ConfigError("--steps 0: take some, 400 say");
+  const Scratch scratch;
+  std::vector<Advice> candidates;
+  std::string refused;
+  for (const std::string& system : parse_systems(o.like)) {
+    const fs::path folder = scratch.path / system;
+    const OwnRun made = run_own({"simulate",  "--timing-only",
+                                 "--phantom", o.phantom,
+                                 "--tflops",  fmt::format("{}", o.tflops),
+                                 "--cluster", o.cluster,
+                                 "--workers", o.workers,
+                                 "--batch",   std::to_string(o.batch),
+                                 "--steps",   std::to_string(o.steps),
+                                 "--samples", "1000000",
+                                 "--like",    system,
+                                 "--out",     folder.string(),
+                                 "--quiet"},
+                                folder.string() + ".log");
+    if (!made.ok) {
+      refused += fmt::format("{}: {}\n", system, made.why);
+      continue;
+    }
+    const Summary s = read_run(folder).summary;
+    Advice c;
+    c.system = system;
+    c.samples_per_s = s.samples_per_s;
+    const double samples = s.samples_per_s * s.wall_s;
+    c.bytes_per_sample = s.bytes_sent_per_worker * static_cast<double>(s.workers) / samples;
+    c.waiting = s.wait_s / s.wall_s;
+    candidates.push_back(c);
+  }
+  if (candidates.empty())
+    throw ConfigError(fmt::format("no system can be simulated so:\n{}", refused));
+  fmt::print("{} on {} workers, cluster {}: what was simulated, and what it means\n\n", o.phantom,
+             o.workers, o.cluster);
+  std::size_t place = 0;
+  for (const Advice& c : rank(std::move(candidates), o.wishes)) {
+    fmt::print("{:>2}. {:<12} {:>4.0f}  {}\n", ++place, c.system, 100 * c.worth, c.reasons[0]);
+    for (std::size_t i = 1; i < c.reasons.size(); ++i) fmt::print("{:>22}{}\n", "", c.reasons[i]);
+  }
+  if (!refused.empty()) fmt::print("\nnot simulated:\n{}", refused);
+  fmt::print(
+      "\nThe number is the rate as a part of the best, less what the kind of system costs in "
+      "learning\n(a judgement, after Langer et al. 2020). What it really costs, on your task: "
+      "shoal "
+      "compare.\n");
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+Command advise_command() {
+  auto o = std::make_shared<Options>();
+  return {.name = "advise",
+          .summary = "which system fits a cluster: simulated, ranked, with reasons",
+          .options = {{"--cluster", "a preset or a file of `shoal simulate`", &o->cluster},
+                      {"--workers", "how many", &o->workers},
+                      {"--phantom", "the size of the model: resnet-50, vgg-a, gpt2-small, ...",
+                       &o->phantom},
+                      {"--tflops", "what a worker makes", &o->tflops},
+                      {"--batch", "samples a step, per worker", &o->batch},
+                      {"--steps", "to simulate", &o->steps},
+                      {"--like", "the systems to choose from, a,b,c", &o->like},
+                      {"--reproducible", "runs must be repeatable", &o->wishes.reproducible},
+                      {"--unbalanced-data", "workers see data of different kinds",
+                       &o->wishes.unbalanced},
+                      {"--unstable", "others use the cluster as well", &o->wishes.unstable},
+                      {"--simple", "nobody wants to tune settings", &o->wishes.simple}},
+          .run = [o] { return run(*o); }};
+}
+
+}  // namespace shoal
