@@ -31,6 +31,7 @@ Leases::Piece Leases::lease(NodeId worker, Incarnation life, std::uint64_t n) {
   if (free == spans_.end() || n == 0) return {};
   const Piece piece{free->at, std::min(n, free->n)};
   claim(piece, worker, life);
+  taken_ = piece.at + piece.n;
   return piece;
 }
 

@@ -16,6 +16,7 @@ struct SimDisk::Inode {
   // Of a file. Null is empty.
   Content content;
   Content durable;
+  std::size_t kept = 0;    // bytes of it that are: it may be the content, which has grown since
   std::size_t intact = 0;  // bytes of the durable content that no unsynced call has touched
   NodeId writer = kNobody;
   // Of a folder.
@@ -118,8 +119,9 @@ void SimDisk::add_content(std::string_view call, std::string_view path, Inode& f
     const Bytes free = *capacity_ > taken ? *capacity_ - taken : Bytes(0);
     fits = std::min(fits, free.value());
   }
-  // What nobody else holds grows in place: a log is appended to many times.
-  auto content = file.content.use_count() == 1
+  // What nobody else holds grows in place: a log is appended to many times, by many nodes.
+  const long own = file.content == file.durable ? 2 : 1;
+  auto content = file.content != nullptr && file.content.use_count() == own
                      ? std::const_pointer_cast<std::vector<std::byte>>(file.content)
                      : std::make_shared<std::vector<std::byte>>();
   if (file.content != nullptr && content != file.content) *content = *file.content;
@@ -148,7 +150,7 @@ void SimDisk::append(NodeId node, std::string_view path, std::span<const std::by
   // What another node has put there is on the disk that they share, or this would not follow it.
   if (file->writer != node) {
     file->durable = file->content;
-    file->intact = file->content == nullptr ? 0 : file->content->size();
+    file->kept = file->intact = file->content == nullptr ? 0 : file->content->size();
   }
   file->writer = node;
   dirty_[file->id] = file;
@@ -179,7 +181,7 @@ void SimDisk::sync(std::string_view path) {
   if (inode == nullptr) refuse("sync", path, "no such file or folder");
   if (!inode->is_folder) {
     inode->durable = inode->content;
-    inode->intact = inode->content == nullptr ? 0 : inode->content->size();
+    inode->kept = inode->intact = inode->content == nullptr ? 0 : inode->content->size();
     dirty_.erase(inode->id);
     return;
   }
@@ -328,7 +330,7 @@ void SimDisk::lose_content(NodeId node, Ids& hit) {
     const std::vector<std::byte> none;
     if ((content ? *content : none) != (file->content ? *file->content : none)) hit.insert(id);
     file->content = file->durable = content;
-    file->intact = content == nullptr ? 0 : content->size();
+    file->kept = file->intact = content == nullptr ? 0 : content->size();
   }
   std::erase_if(dirty_, [&](const auto& entry) {
     const InodePtr file = entry.second.lock();
@@ -339,7 +341,11 @@ void SimDisk::lose_content(NodeId node, Ids& hit) {
 SimDisk::Content SimDisk::after_crash(const Inode& file) {
   const std::size_t size = file.content == nullptr ? 0 : file.content->size();
   switch (random_.below(3)) {
-    case 0: return file.durable;
+    case 0: {
+      if (file.durable == nullptr || file.kept == file.durable->size()) return file.durable;
+      const auto kept = file.durable->begin() + static_cast<std::ptrdiff_t>(file.kept);
+      return std::make_shared<std::vector<std::byte>>(file.durable->begin(), kept);
+    }
     case 1: {
       if (size == file.intact) return file.content;
       auto torn = std::make_shared<std::vector<std::byte>>(*file.content);

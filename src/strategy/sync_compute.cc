@@ -73,6 +73,7 @@ std::vector<std::vector<Rank>> SyncStep::workers_of_lots() const {
   for (std::uint32_t r = 0; r < guests_.size(); ++r)
     if (!guests_[r]) present.emplace_back(r);
   std::vector<std::vector<Rank>> workers;
+  workers.reserve(std::max<std::size_t>(present.size(), options_.recipe.shards));
   if (options_.recipe.shards > 0) {
     const std::vector<std::uint64_t> each =
         split(options_.recipe.shards, std::vector<double>(present.size(), 1));
@@ -93,17 +94,19 @@ std::vector<std::vector<Rank>> SyncStep::workers_of_lots() const {
 void SyncStep::deal(const View& view) {
   const std::uint64_t epoch = replica_.ledger.epoch() + (replica_.ledger.epoch_ended() ? 1 : 0);
   const std::uint64_t n = std::min(batch_of(view, epoch), replica_.ledger.left());
-  const std::vector<std::vector<Rank>> workers = workers_of_lots();
+  std::vector<std::vector<Rank>> workers = workers_of_lots();
   const std::vector<double> by_rank = weights();
   std::vector<double> by_lot;
   for (const std::vector<Rank>& w : workers)
     by_lot.push_back(options_.recipe.shards > 0 ? 1 : by_rank[w.front().value()]);
   const std::vector<std::uint64_t> counts = split(n, by_lot);
   lots_.clear();
+  lots_.reserve(workers.size());
   terms_.clear();
   for (std::uint32_t i = 0; i < workers.size(); ++i) {
     if (counts[i] == 0 && options_.recipe.shards == 0) continue;
-    Lot lot{i, workers[i], {}, workers[i].front(), counts[i]};
+    Lot lot{i, std::move(workers[i]), {}, {}, counts[i]};
+    lot.winner = lot.workers.front();
     const Member& member = view.members[lot.winner.value()];
     for (std::uint64_t left = counts[i]; left > 0; left -= lot.shares.back().n)
       lot.shares.push_back(replica_.ledger.deal(member.node, member.incarnation, left));
