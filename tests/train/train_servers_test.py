@@ -217,7 +217,8 @@ class Refused(ServersTest):
             r"--clip-norm 1 with --consistency async.*--consistency synchronous": [
                 *TINY, "--clip-norm", "1", "--consistency", "async"],
             r"--optimizer lamb with --consistency bounded:3": [*TINY, "--optimizer", "lamb", "--consistency", "bounded:3"],
-            r"--optimizer lars with --update servers": [*TINY, "--optimizer", "lars"],
+            r"--optimizer lars with --consistency backup:1": [*TINY, "--optimizer", "lars", "--consistency", "backup:1"],
+            r"as many backups .*take --consistency backup:1": [*TINY, "--consistency", "backup:2"],
             r"--consistency value:0.1 with --optimizer momentum.*--optimizer sgd":
                 [*TINY, "--consistency", "value:0.1", "--optimizer", "momentum"],
             r"--weigh.*--consistency async": [*TINY, "--weigh", "staleness"],
