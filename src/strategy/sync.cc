@@ -57,6 +57,7 @@ class Worker {
   // false: the view changed.
   Task<bool> in_view(ViewPtr view);
   Task<bool> to_the_end(const Group& group);
+  void tell_of_lost(const View& view);
   Task<void> level_up(const Group& group);
   Task<void> choose(const Group& group, bool anew);
   Task<void> receive_state(const Group& group);
@@ -98,6 +99,7 @@ class Worker {
   SharedEvaluation evaluation_;
   Step evaluated_;   // before this step the state was last evaluated
   Generation last_;  // the view that this worker is or was in
+  ViewPtr before_;   // the last one
   ViewWatch watch_;
   StateTransfer transfer_;
   Gathering gathering_;
@@ -124,6 +126,7 @@ Task<bool> Worker::in_view(ViewPtr view) {
   replica_.ledger.revoke_all();
   const Group group(node_, kGroup, view);
   if (journal_ != nullptr) journal_->view_begun(*view);
+  tell_of_lost(*view);
   const Context context = co_await current();
   TaskGroup lending(context);
   step_.lend_by(lending);
@@ -139,6 +142,16 @@ Task<bool> Worker::in_view(ViewPtr view) {
   co_await lending.join();
   if (error) std::rethrow_exception(error);
   co_return done;
+}
+
+// What a worker had not sent yet is lost with it, and nobody else could say so.
+void Worker::tell_of_lost(const View& view) {
+  const ViewPtr before = std::exchange(before_, std::make_shared<const View>(view));
+  if (before == nullptr || journal_ == nullptr || step_.own().empty()) return;
+  for (const Member& member : before->members)
+    if (view.find(member.node) == nullptr)
+      journal_->chosen(fmt::format("what node {} had not sent yet of its gradients is lost with it",
+                                   member.node));
 }
 
 Task<bool> Worker::to_the_end(const Group& group) {

@@ -142,13 +142,17 @@ class Systems(SimulateTest):
     def test_every_system_runs_and_says_which_it_was(self):
         systems = json.loads(subprocess.run([SHOAL, "systems", "--json"], capture_output=True, text=True,
                                             check=True).stdout)
+        # Its threads write single numbers of the model, which is for sparse gradients.
+        sparse = ["--model", "logistic", "--data", "synthetic:sparse,features=100,pairs=8,n=2000,test=200", "--batch", "8"]
         for system in systems:
-            _, s = self.simulate(system["name"], *TASK[:6], "--epochs", "2", *COSTS, "--workers", "4",
+            task = sparse if system["recipe"]["meet"] == "wild" else TASK[:6]
+            _, s = self.simulate(system["name"], *task, "--epochs", "2", *COSTS, "--workers", "4",
                                  "--hosts-of", "2", "--like", system["name"])
             self.assertEqual(s["system"], system["name"])
             self.assertEqual(s["recipe"], system["recipe"])
-            # AdamW's steps are small, and in two epochs there are few of them.
-            self.assertGreater(s["test_accuracy"], 0.7 if system["name"] == "diloco" else 0.9, system["name"])
+            # AdamW's steps are small, and in two epochs there are few of them; sparse samples tell less.
+            least = {"diloco": 0.7, "hogwild": 0.75}.get(system["name"], 0.9)
+            self.assertGreater(s["test_accuracy"], least, system["name"])
 
 
 if __name__ == "__main__":
