@@ -135,14 +135,15 @@ std::size_t Encoder::encode_piece(const Codec& codec, Elements at, std::span<con
     return codec.encode_with_rest({after, g}, after, out, key);
   }
   const std::span<float> u = of(u_[now_]), next = of(u_[1 - now_]);
-  const auto mu = static_cast<float>(options_.momentum);
-  for (std::size_t i = 0; i < g.size(); ++i) {
-    next[i] = mu * u[i] + g[i];
-    after[i] = before[i] + next[i];
-  }
+  std::ranges::copy(u, next.begin());
+  std::ranges::copy(before, after.begin());
+  dgc_gather(next, after, g, static_cast<float>(options_.momentum));
   const std::size_t size = codec.encode_with_rest({after, g}, after, out, key);
-  for (std::size_t i = 0; i < g.size(); ++i)
-    if (after[i] == 0.0F) next[i] = 0.0F;  // It was sent.
+  if (codec.sparse()) {
+    dgc_forget(codec, out.first(size), next);
+  } else {
+    std::ranges::fill(next, 0.0F);  // All of it was sent.
+  }
   return size;
 }
 
@@ -206,12 +207,8 @@ void Encoder::put_together(ConstBuf message, const Range& to, NodeId from, bool 
     const std::span<const std::byte> in = bytes.subspan(at, size);
     const std::span<float> out = to.slice(cut.at - to.at, cut.n).data();
     try {
-      if (add) {
-        codec_of(piece, cut.n).decode_add(in, out);
-      } else {
-        std::ranges::fill(out, 0.0F);
-        codec_of(piece, cut.n).decode_add(in, out);
-      }
+      if (!add) std::ranges::fill(out, 0.0F);
+      codec_of(piece, cut.n).decode_add(in, out);
     } catch (const Corrupt& error) {
       throw corrupt(error.what());
     }

@@ -18,7 +18,7 @@ constexpr const char* kResidual = "residual";
 constexpr const char* kVelocity = "velocity";
 
 // Of operations; see sync_step.cc.
-constexpr std::uint64_t kChoices = std::uint64_t{12} << 44U;  // two a step
+constexpr std::uint64_t kChoices = std::uint64_t{12} << 44U;  // three a step
 
 // When the choice of encodings is made anew: after so many steps in a row that took so much longer
 // or shorter than the shortest of the first ones.
@@ -49,7 +49,7 @@ bool SyncStep::chooses_encoding() const {
 }
 
 Task<std::string> SyncStep::choose_encodings(const Group& group, bool anew) {
-  const std::uint64_t operation = kChoices + 2 * replica_.step.value();
+  const std::uint64_t operation = kChoices + 3 * replica_.step.value();
   links_.emplace(node_.endpoint, learner_.substance());
   EncodingCosts costs;
   costs.shape = shape_of(group);
@@ -65,8 +65,12 @@ Task<std::string> SyncStep::choose_encodings(const Group& group, bool anew) {
   const bool some = std::ranges::any_of(chosen, [](const Encoding& e) { return e != Encoding(); });
   chosen_in_ = replica_.step;
   odd_steps_ = 0;
-  // Nothing was ever encoded, and nothing waits.
-  if (!some && !encoder_) co_return explain(costs, pieces);
+  // Where somebody has encoded before, something may wait to be sent, and all go on with it: also
+  // those who came since, and have nothing.
+  const std::uint64_t own = encoder_ ? 1 : 0;
+  const std::vector<std::uint64_t> before =
+      co_await speeds_gathering_.of_all(group, own, operation + 2);
+  if (!some && std::ranges::count(before, 1U) == 0) co_return explain(costs, pieces);
   if (!encoder_) {
     const EncoderOptions options{parse_encoding("onebit+ef"), node_.env.seed()};
     encoder_.emplace(node_.endpoint, options, pieces, learner_.substance());
