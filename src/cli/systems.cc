@@ -147,6 +147,8 @@ void print_json() {
     entry["sentence"] = system.sentence;
     entry["recipe"] = recipe;
     entry["bucket_bytes"] = system.bucket_bytes.value();
+    entry["adapts"] = system.adapts;
+    entry["eta_times"] = system.eta_times;
     entry["optimizer"] = system.optimizer;
     entry["workers_min"] = system.workers_min;
     const Criteria& c = criteria_of(system.recipe);

@@ -83,7 +83,7 @@ class NeighbourMixing final : public Rendezvous {
       for (std::size_t n = 0; n < others.size(); ++n)
         for (std::size_t i = from; i < to; ++i) w[i] += weights_[n + 1] * others[n][i];
     };
-    co_await in_slices(leg.env(), Work::Reduce, N_.value(), w.empty(), Order::Forward,
+    co_await in_slices(leg.env(), Work::Update, N_.value(), w.empty(), Order::Forward,
                        static_cast<double>(1 + others.size()), work);
   }
 

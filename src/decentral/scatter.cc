@@ -99,7 +99,7 @@ class ScatterGather final : public Rendezvous {
         for (std::size_t i = from; i < to; ++i) w[i] += other[i];
       for (std::size_t i = from; i < to; ++i) w[i] *= share;
     };
-    co_await in_slices(leg.env(), Work::Reduce, N_.value(), w.empty(), Order::Forward,
+    co_await in_slices(leg.env(), Work::Update, N_.value(), w.empty(), Order::Forward,
                        static_cast<double>(1 + others.size()), work);
   }
 

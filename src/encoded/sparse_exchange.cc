@@ -92,7 +92,7 @@ Task<void> encoded_sparse(const Group& group, Encoder& encoder, Range g, std::ui
       give_message(group, tasks, r + Q, group.tag(operation, kListsDown), sum);
     }
   });
-  co_await group.node.env.work(Work::Copy, g.n, [&] {
+  co_await group.node.env.work(Work::Decode, g.n, [&] {
     if (lists.sum) lists.sum->write(g.data());
   });
 }

@@ -33,8 +33,8 @@ struct ProcessOptions {
   bool coordinate = false;
   std::string listen = "127.0.0.1";                      // of all our sockets
   std::vector<std::string> transports = {"shm", "ucx"};  // in the order of preference
-  std::uint32_t lanes = 1;                               // connections per peer, of UCX
-  std::string folder = ".";                              // of the node's files
+  std::uint32_t lanes = 1;   // connections per peer and direction, of UCX
+  std::string folder = ".";  // of the node's files
   Seed seed{};
   bool compute_thread = true;    // for work(); else the runtime thread does it
   CoordinatorOptions views;      // expected is set to the number of processes

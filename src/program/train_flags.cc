@@ -258,7 +258,9 @@ Rule rule_of(const TrainFlags& f) {
 double eta_of(const TrainFlags& f, const Rule& rule) {
   if (f.eta == "auto") {
     const Habit& habit = habit_of(f.model);
-    return to_string(rule.kind) == habit.optimizer ? habit.eta : usual_eta(rule.kind);
+    const System& system = find_system(f.like);
+    const double times = to_string(rule.kind) == system.optimizer ? system.eta_times : 1;
+    return times * (to_string(rule.kind) == habit.optimizer ? habit.eta : usual_eta(rule.kind));
   }
   const double eta = number("--eta", f.eta);
   if (eta <= 0) throw ConfigError(fmt::format("--eta {}: take a number above 0", f.eta));
@@ -330,6 +332,20 @@ ComputeWish wish_of(const TrainFlags& f) {
   return wish;
 }
 
+namespace {
+
+// Sums leave while backward goes on, and are half as long as what of the model and of the
+// optimizer's state would go to all after it.
+void adapt_to_hosts(const TrainFlags& f, Recipe& recipe) {
+  const bool asked = given(f, "update") || given(f, "exchange");
+  const bool needs_owners = recipe.shards > 0 || recipe.turnout != Turnout::All;
+  if (!find_system(f.like).adapts || asked || needs_owners) return;
+  recipe.updater = Updater::Everyone;
+  recipe.exchange = Exchange::Auto;
+}
+
+}  // namespace
+
 TrainPlan plan_of(const TrainFlags& f, const Dataset& dataset, std::uint64_t workers,
                   std::uint64_t hosts) {
   TrainPlan plan;
@@ -364,6 +380,7 @@ TrainPlan plan_of(const TrainFlags& f, const Dataset& dataset, std::uint64_t wor
   plan.epochs = f.steps == 0 ? f.epochs : 0;
   plan.system = find_system(f.like).name;
   plan.recipe = recipe_of(f);
+  if (hosts > 1) adapt_to_hosts(f, plan.recipe);
   require_compatible(find_system(f.like), plan.recipe, workers);
   require_valid(plan.recipe.peering, workers);
   plan.growth = parse_batch_growth(f.batch_growth);
@@ -377,8 +394,7 @@ TrainPlan plan_of(const TrainFlags& f, const Dataset& dataset, std::uint64_t wor
   plan.rule = rule_of(f);
   plan.eta = eta_of(f, plan.rule);
   plan.schedule = parse_schedule(f.schedule);
-  if (f.bucket_bytes == 0 && find_system(f.like).tune_buckets)
-    plan.tune_buckets = bucket_bytes_of(f);
+  if (f.bucket_bytes == 0 && find_system(f.like).adapts) plan.tune_buckets = bucket_bytes_of(f);
   plan.save_every = f.save_every == 0 ? epochs.steps_in(0) : Step(f.save_every);
   plan.evaluate = dataset.test != nullptr;
   return plan;

@@ -18,7 +18,10 @@
 
 namespace shoal {
 
-// What a loop over elements does, which is what its cost depends on.
+// What a loop over elements does, which is what its cost depends on, and when it may run.
+// Reduce, Encode and Decode are done to what is being exchanged, which nothing else reads or writes
+// meanwhile: they go on while a gradient is computed. All others run one after the other, in the
+// order in which they were asked for, and so do these three among themselves.
 enum class Work : std::uint8_t { Forward, Backward, Reduce, Update, Encode, Decode, Copy, Io };
 inline constexpr std::size_t kWorkKinds = 8;
 std::string_view to_string(Work kind);

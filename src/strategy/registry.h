@@ -30,8 +30,11 @@ struct System {
   // The axes, and defaults of what is no axis.
   Recipe recipe;
   Bytes bucket_bytes{1 << 20};
-  bool tune_buckets = false;        // at run time, from that size on
+  // Takes what costs least where it runs: buckets tuned from that size on; between hosts everyone
+  // updates, by the exchange that the links ask for.
+  bool adapts = false;
   std::string_view optimizer = {};  // empty: by the model
+  double eta_times = 1;             // the optimizer's usual step size, where none is given
   // What it needs.
   std::uint64_t workers_min = 1;
 };

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <latch>
 #include <memory>
 #include <string>
@@ -105,6 +106,56 @@ TEST_P(LiveEnvWork, SmallPiecesStayOnTheLoopsThreadUnlessTheNodeComputes) {
              co_return;
            }));
   EXPECT_EQ(beside == std::this_thread::get_id(), !GetParam().compute_thread);
+}
+
+// Sums of an exchange go on while a gradient is computed: the link must not wait for it.
+TEST_P(LiveEnvWork, AnExchangeGoesOnBesideAGradient) {
+  if (!GetParam().compute_thread) {
+    // All is one line of slices then; the test below has their order.
+    EXPECT_EQ(compute, nullptr);
+    return;
+  }
+  std::latch summed(1);
+  std::thread::id where;
+  const auto gradient = [&]() -> Task<void> {
+    co_await env->work(Work::Backward, Elements(1), [&] { summed.wait(); });
+  };
+  const auto exchange = [&]() -> Task<void> {
+    for (int i = 0; i < 3; ++i)
+      co_await env->work(Work::Reduce, Elements(1'000'000),
+                         [&] { where = std::this_thread::get_id(); });
+    summed.count_down();
+  };
+  run_task(loop, with_group([&](TaskGroup& group) -> Task<void> {
+             group.spawn(gradient());
+             group.spawn(exchange());
+             co_return;
+           }));
+  EXPECT_EQ(where, std::this_thread::get_id());
+}
+
+// Sums that are added to the same place must come in order, wherever they run: some are on the
+// compute thread already when a gradient takes it.
+TEST_P(LiveEnvWork, WorkOfALineStaysInOrderWhereverItRuns) {
+  std::vector<int> sums, updates;
+  const auto one = [&](Work kind, std::uint64_t n, std::vector<int>& order, int i) -> Task<void> {
+    const auto note = [&order, i] { order.push_back(i); };
+    co_await env->work(kind, Elements(n), note);
+  };
+  run_task(loop, with_group([&](TaskGroup& group) -> Task<void> {
+             for (int i = 0; i < 40; ++i) {
+               const std::uint64_t n = i % 3 == 0 ? 1'000'000 : 100;
+               if (i % 8 == 5) group.spawn(one(Work::Forward, 1, updates, i));
+               group.spawn(one(Work::Reduce, n, sums, i));
+               group.spawn(one(Work::Update, i % 5 == 4 ? 1'000'000 : 100, updates, i));
+               if (i % 7 == 6) co_await env->sleep(1ms);
+             }
+             co_return;
+           }));
+  EXPECT_TRUE(std::ranges::is_sorted(sums));
+  EXPECT_TRUE(std::ranges::is_sorted(updates));
+  EXPECT_EQ(sums.size(), 40U);
+  EXPECT_EQ(updates.size(), 45U);
 }
 
 TEST_P(LiveEnvWork, ThrowsWhatTheFunctionThrows) {

@@ -16,6 +16,15 @@ constexpr Duration kLongest = std::chrono::hours(24 * 365 * 100);
 // Fewer elements take less time than the way to another thread and back.
 constexpr Elements kSmall{1 << 14};
 
+std::exception_ptr run(WorkOp& op) {
+  try {
+    op.run();
+  } catch (...) {
+    return std::current_exception();
+  }
+  return nullptr;
+}
+
 void finish(WorkOp& op, std::exception_ptr error) {
   if (error) {
     op.failed_with(std::move(error));
@@ -27,9 +36,12 @@ void finish(WorkOp& op, std::exception_ptr error) {
 }  // namespace
 
 LiveEnv::LiveEnv(LiveLoop& loop, const LiveEnvOptions& options)
-    : Env(options.seed), loop_(&loop), options_(options), inline_(std::make_shared<Inline>()) {}
+    : Env(options.seed), loop_(&loop), options_(options), lines_(std::make_shared<Lines>()) {}
 
-LiveEnv::~LiveEnv() { SHOAL_CHECK(inline_->queue.empty(), "an Env ended before its work"); }
+LiveEnv::~LiveEnv() {
+  for (const Line* line : {&lines_->model, &lines_->exchange, &lines_->io})
+    SHOAL_CHECK(line->here.empty(), "an Env ended before its work");
+}
 
 void LiveEnv::record(Event event) {
   if (options_.recorder == nullptr) return;
@@ -82,54 +94,79 @@ void LiveEnv::together(std::span<Lane* const> lanes, std::uint64_t turn) {
     if (error) std::rethrow_exception(error);
 }
 
-void LiveEnv::start_work(WorkOp& op) {
-  ComputeThread* const thread = thread_of(op);
-  if (thread == nullptr || is_small(op)) {
-    inline_->queue.push_back(&op);
-    return schedule_inline();
+LiveEnv::Line& LiveEnv::line_of(const WorkOp& op) const {
+  switch (op.kind()) {
+    case Work::Reduce:
+    case Work::Encode:
+    case Work::Decode: return lines_->exchange;
+    case Work::Io: return lines_->io;
+    case Work::Forward:
+    case Work::Backward:
+    case Work::Update:
+    case Work::Copy: break;
   }
-  ++inline_->submitted;
-  const ComputeThread::Ticket ticket = thread->submit(
+  return lines_->model;
+}
+
+// A line is in one place: what follows work that is there goes there, else it might come first.
+bool LiveEnv::stays_here(const WorkOp& op) const {
+  if (thread_of(op) == nullptr) return true;
+  const Line& line = line_of(op);
+  const bool long_by_nature =
+      op.kind() == Work::Forward || op.kind() == Work::Backward || op.kind() == Work::Io;
+  if (line.there > 0 || long_by_nature) return false;
+  if (!line.here.empty() || op.n() <= kSmall) return true;
+  return &line == &lines_->exchange && lines_->model.there > 0;
+}
+
+void LiveEnv::start_work(WorkOp& op) {
+  Line& line = line_of(op);
+  if (stays_here(op)) {
+    line.here.push_back(&op);
+    return schedule();
+  }
+  hurry(line);
+  ++line.there;
+  const ComputeThread::Ticket ticket = thread_of(op)->submit(
       *loop_, [&op] { op.run(); },
-      [&op, work = inline_](std::exception_ptr error) {
-        --work->submitted;
+      [&op, &line, lines = lines_](std::exception_ptr error) {
+        --line.there;
         finish(op, std::move(error));
       });
   op.timer = reinterpret_cast<void*>(ticket);
 }
 
-bool LiveEnv::is_small(const WorkOp& op) const {
-  const bool long_by_nature =
-      op.kind() == Work::Forward || op.kind() == Work::Backward || op.kind() == Work::Io;
-  return !long_by_nature && op.n() <= kSmall && inline_->submitted == 0;
-}
-
 bool LiveEnv::abort_work(WorkOp& op) {
-  if (op.timer == nullptr) return std::erase(inline_->queue, &op) > 0;
+  Line& line = line_of(op);
+  if (op.timer == nullptr) return std::erase(line.here, &op) > 0;
   if (!thread_of(op)->revoke(reinterpret_cast<ComputeThread::Ticket>(op.timer))) return false;
-  --inline_->submitted;
+  --line.there;
   return true;
 }
 
-void LiveEnv::schedule_inline() {
-  if (std::exchange(inline_->scheduled, true)) return;
-  loop_->defer([this, work = inline_] {
-    work->scheduled = false;
-    if (!work->queue.empty()) run_inline();
+// Something goes elsewhere, and what waits here comes before it.
+void LiveEnv::hurry(Line& line) {
+  for (WorkOp* op : std::exchange(line.here, {}))
+    loop_->defer([op, e = run(*op)]() mutable { finish(*op, std::exchange(e, nullptr)); });
+}
+
+// One of each line a turn.
+void LiveEnv::schedule() {
+  if (std::exchange(lines_->scheduled, true)) return;
+  loop_->defer([this, lines = lines_] {
+    lines->scheduled = false;
+    for (Line* line : {&lines->model, &lines->exchange, &lines->io})
+      if (!line->here.empty()) run_next(*line);
   });
 }
 
-void LiveEnv::run_inline() {
-  WorkOp& op = *inline_->queue.front();
-  inline_->queue.pop_front();
-  std::exception_ptr error;
-  try {
-    op.run();
-  } catch (...) {
-    error = std::current_exception();
-  }
+void LiveEnv::run_next(Line& line) {
+  WorkOp& op = *line.here.front();
+  line.here.pop_front();
+  std::exception_ptr error = run(op);
+  const bool more = !line.here.empty();
   finish(op, std::move(error));
-  if (!inline_->queue.empty()) schedule_inline();
+  if (more) schedule();
 }
 
 }  // namespace shoal

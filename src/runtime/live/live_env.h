@@ -17,9 +17,9 @@ struct LiveEnvOptions {
   Incarnation incarnation{};
   Seed seed{};
   // Who runs the functions of work(). Null: the loop's thread, one function a turn, so that
-  // messages and timers get their turns between the slices of a long piece of work. What takes less
-  // time than the way to another thread and back runs on the loop's in any case, when nothing else
-  // of the node is being computed.
+  // messages and timers get their turns between the slices of a long piece of work. On the loop's
+  // in any case: what takes less time than the way to another thread and back, and what is done to
+  // an exchange (env.h) while the compute thread is taken.
   ComputeThread* compute = nullptr;
   ComputeThread* io = nullptr;   // Who runs those of Work::Io. Null: whoever runs the others.
   Recorder* recorder = nullptr;  // may be null; used by the loop's thread only
@@ -45,21 +45,26 @@ class LiveEnv final : public Env {
   // False while the function runs or its end is on the way: neither can be taken back.
   bool abort_work(WorkOp& op) override;
 
-  // Work that waits for the loop's thread. Shared with the deferred call, which may come after the
-  // Env has gone, and finds it empty then.
-  struct Inline {
-    std::deque<WorkOp*> queue;
-    bool scheduled = false;
-    std::uint64_t submitted = 0;  // to the compute thread, and not yet seen to have ended
+  // Work of which one follows the other. All of it that is under way is either here or there.
+  struct Line {
+    std::deque<WorkOp*> here;  // waits for the loop's thread
+    std::uint64_t there = 0;   // given to another thread, and not yet seen to have ended
   };
-  bool is_small(const WorkOp& op) const;
+  // Shared with calls that may come after the Env has gone, and find it empty then.
+  struct Lines {
+    Line model, exchange, io;
+    bool scheduled = false;
+  };
+  Line& line_of(const WorkOp& op) const;
   ComputeThread* thread_of(const WorkOp& op) const;
-  void schedule_inline();
-  void run_inline();
+  bool stays_here(const WorkOp& op) const;
+  void hurry(Line& line);
+  void schedule();
+  void run_next(Line& line);
 
   LiveLoop* loop_;
   LiveEnvOptions options_;
-  std::shared_ptr<Inline> inline_;
+  std::shared_ptr<Lines> lines_;
 };
 
 }  // namespace shoal

@@ -15,6 +15,10 @@ namespace shoal {
 namespace {
 
 constexpr std::uint32_t kLanesMax = 16;
+// A lane has a connection for each direction. A large message begins when its receiver has asked
+// for it, and that question would wait behind whatever is on its way to the same peer: two that
+// send to each other would take turns.
+constexpr std::size_t kDirections = 2;
 
 // Thread safety: as Carrier's. Invariants:
 // 1. Callbacks of UCX only note what happened; it is acted upon after ucp_worker_progress().
@@ -90,7 +94,8 @@ class UcxCarrier final : public Carrier, private Poller {
   const std::string contact_;
   Sink* sink_ = nullptr;
   std::vector<std::unique_ptr<Handler>> handlers_;
-  std::map<LifeId, std::vector<LinePtr>> peers_;  // a line for each lane
+  LifeId self_;
+  std::map<LifeId, std::vector<LinePtr>> peers_;  // lines, kDirections for each lane
   std::vector<LinePtr> closed_;                   // kept while UCX may still name them
   std::vector<void*> closing_;                    // requests
   // In the hands of UCX.
@@ -105,7 +110,7 @@ class UcxCarrier final : public Carrier, private Poller {
 };
 
 void UcxCarrier::open(LifeId self, Sink& sink) {
-  (void)self;
+  self_ = self;
   sink_ = &sink;
   // A lane has its own number, so that the receiver knows which order counts.
   for (std::uint32_t lane = 0; lane < kLanesMax; ++lane) {
@@ -167,7 +172,7 @@ void UcxCarrier::connect(LifeId life, const std::string& contact) {
   std::vector<LinePtr>& lines = peers_[life];
   if (worker_.abandoned()) return;
   try {
-    while (lines.size() < options_.lanes) lines.push_back(make_line(life, contact));
+    while (lines.size() < kDirections * options_.lanes) lines.push_back(make_line(life, contact));
   } catch (const UcxBroken& error) {
     broke(error.what());
   }
@@ -233,8 +238,9 @@ void UcxCarrier::broke(const std::string& why) {
 
 bool UcxCarrier::send(Flight& flight) {
   const auto it = peers_.find(flight.to);
-  const bool connected = it != peers_.end() && flight.lane < it->second.size();
-  ucp_ep_h ep = connected ? it->second[flight.lane]->ep : nullptr;
+  const std::size_t line = kDirections * flight.lane + (self_ < flight.to ? 0 : 1);
+  const bool connected = it != peers_.end() && line < it->second.size();
+  ucp_ep_h ep = connected ? it->second[line]->ep : nullptr;
   if (ep == nullptr || worker_.abandoned()) {
     sent_.push_back({&flight, UCS_ERR_NOT_CONNECTED});
     return false;

@@ -22,7 +22,7 @@ struct UcxOptions {
   // The address to listen on; its network device carries the messages. Loopback unless told
   // otherwise.
   std::string listen = "127.0.0.1";
-  // Connections per peer: one TCP flow may be capped below what the link carries.
+  // Connections per peer and direction: one TCP flow may be capped below what the link carries.
   std::uint32_t lanes = 1;
   // TCP segments. As shipped (8 KiB) loopback carries half of what it does with these.
   Bytes segment{512 * 1024};
