@@ -11,11 +11,13 @@ namespace shoal {
 
 std::string_view to_string(EventKind kind) {
   static constexpr std::array<std::string_view, kEventKinds> kNames = {
-      "send posted",  "send done",    "recv posted",      "recv done",       "message dropped",
-      "op cancelled", "RANGE REUSED", "view seen",        "fenced out",      "share added",
-      "step applied", "state agreed", "checkpoint begun", "checkpoint done", "checkpoint read",
-      "worker done",  "read served",  "node started",     "node crashed",    "node frozen",
-      "node thawed",  "fault begun",  "fault ended",      "file data lost"};
+      "send posted",   "send done",    "recv posted",      "recv done",       "message dropped",
+      "op cancelled",  "RANGE REUSED", "view seen",        "fenced out",      "share added",
+      "step applied",  "state agreed", "checkpoint begun", "checkpoint done", "checkpoint read",
+      "worker done",   "read served",  "letter sent",      "letter taken",    "weight held",
+      "weight sent",   "weight taken", "model moved",      "result formed",   "node started",
+      "node crashed",  "node frozen",  "node thawed",      "fault begun",     "fault ended",
+      "file data lost"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

@@ -38,6 +38,15 @@ enum class EventKind : std::uint8_t {
   WorkerDone,       // b = hash of the parameters
   // Servers: what a worker was given to read.
   ReadServed,  // peer = the worker, a = its clock, b = the least clock of all who count, c = bound
+  // Models that meet, where a job is audited; numbers are the bits of doubles.
+  LetterSent,    // peer = to whom, a = its kind, b = hash of what is in it
+  LetterTaken,   // the same; peer = from whom
+  WeightHeld,    // when a view begins: a = the member's weight of all
+  WeightSent,    // peer = to whom, a = what goes, b = what stays
+  WeightTaken,   // peer = from whom, a = what has come, b = what there is then
+  ModelMoved,    // by an exchange; peer = with whom; kNobody: all of the view; or the node itself:
+                 // a = moment of the move, b = of the numbers in it, c = number of what all do
+  ResultFormed,  // nothing is under way
   // The world, in simulation.
   NodeStarted,
   NodeCrashed,

@@ -31,6 +31,7 @@
 
 #include "base/error.h"
 #include "collective/tree.h"
+#include "decentral/audit.h"
 #include "decentral/mean_exchange.h"
 #include "decentral/rendezvous.h"
 #include "runtime/slices.h"
@@ -106,6 +107,8 @@ class Elastic final : public Rendezvous {
  private:
   bool in_step() const { return terms_.peering.in_step; }
   double alpha() const { return std::min(1.0, pull_ * elastic_alpha(terms_.peering, members_)); }
+  // What the center gains of what a model loses.
+  double worth() const { return alpha() > 0 ? beta() / alpha() : 0; }
   double beta() const { return elastic_beta(terms_.peering, members_); }
 
   void note_loss(const Score& score) {
@@ -149,7 +152,10 @@ class Elastic final : public Rendezvous {
           mean_of_all(company, terms_.exchange, met(leg), difference_.all(), scratch()));
     } else if (company.group.rank == host_) {
       co_await company.with_others(own_turn());
+      Move move(leg);
+      move.of(center_.all());
       co_await pull(met(leg), difference_.all());
+      gained_ = move.moment();
       let_go();
     } else {
       co_await ask_center(leg);
@@ -168,7 +174,7 @@ class Elastic final : public Rendezvous {
     if (in_step()) {
       co_await move_by_mean(leg);
     } else {
-      co_await mix(leg.env(), leg.model(), 1, difference_.all(), -alpha());
+      co_await move_by_difference(leg);
     }
   }
 
@@ -181,6 +187,9 @@ class Elastic final : public Rendezvous {
     const std::span<const float> sent = met(leg).data();
     const std::span<float> c = center_.all().data();
     const std::span<const float> mean = difference_.all().data();
+    Move move(leg);
+    move.of(leg.model(), worth());
+    move.of(center_.all(), 1 / static_cast<double>(members_));
     const SliceWork work = [&](std::size_t from, std::size_t to) {
       for (std::size_t i = from; i < to; ++i) {
         const float before = c[i];
@@ -190,10 +199,24 @@ class Elastic final : public Rendezvous {
     };
     co_await in_slices(leg.env(), Work::Update, center_.size().value(), w.empty(), Order::Forward,
                        2, work);
+    if (alpha() > 0) move.with_all(meetings_);
     ++meetings_;
   }
 
   // ---- At their own pace
+
+  Task<void> move_by_difference(Leg& leg) {
+    Move move(leg);
+    move.of(leg.model(), worth());
+    co_await mix(leg.env(), leg.model(), 1, difference_.all(), -alpha());
+    if (alpha() == 0) co_return;
+    if (leg.company.group.rank == host_) {
+      move.add(gained_);
+      move.alone();
+    } else {
+      move.with(leg.company.group.view->at(host_));
+    }
+  }
 
   Task<void> own_turn() {
     while (busy_) co_await changed_.wait();
@@ -239,7 +262,10 @@ class Elastic final : public Rendezvous {
       if (!rank) continue;
       const Range answer = answers_[rank->value()].all();
       co_await own_turn();
+      Move move(leg);
+      move.of(center_.all());
       co_await pull(numbers_of(model, N_), answer);
+      if (alpha() > 0) move.with(model.from());
       let_go();
       leg.spawn(give_answer(leg, model.from(), answer));
     }
@@ -259,6 +285,7 @@ class Elastic final : public Rendezvous {
   double pull_ = 1;              // of alpha, where it adapts
   double loss_ = 0;              // mean of the latest steps
   double loss_at_meeting_ = 0;
+  Moment gained_;  // by the center, from the model of the member that has it
   Signal changed_;
   std::uint64_t members_ = 1;
   std::uint64_t meetings_ = 0;

@@ -23,6 +23,7 @@
 #include "base/random.h"
 #include "collective/dissemination.h"
 #include "collective/exchange.h"
+#include "decentral/audit.h"
 #include "decentral/post.h"
 #include "decentral/rendezvous.h"
 
@@ -51,6 +52,7 @@ class Gossip final : public Rendezvous {
     const double mean = have > 0 ? sum / have : 1;
     const double total = sum + mean * (static_cast<double>(all.size()) - have);
     weight_ = (told > 0 ? told : mean) / total;
+    note(company, EventKind::WeightHeld, kNobody, weight_);
   }
 
   std::vector<OwnArray> own() override {
@@ -98,6 +100,10 @@ class Gossip final : public Rendezvous {
  private:
   static constexpr Elements kPieceOfSum{1U << 18U};
 
+  void note(Company& company, EventKind kind, NodeId peer, double weight) const {
+    if (terms_.audit) note_weight(company, kind, peer, weight, weight_);
+  }
+
   Range sum() {
     if (!sum_) sum_.emplace(node_.endpoint, N_, substance_);
     return sum_->all();
@@ -115,6 +121,7 @@ class Gossip final : public Rendezvous {
     co_await copy(leg.env(), letter.arena.range(Elements(0), N_), leg.model());
     const std::span<float> room = letter.arena.range(N_, kWeightElements).data();
     if (!room.empty()) std::memcpy(room.data(), &weight_, sizeof(weight_));
+    note(leg.company, EventKind::WeightSent, leg.company.group.view->at(to), weight_);
     post_.send(leg, std::span(&to, 1), letter, N_ + kWeightElements);
   }
 
@@ -126,8 +133,14 @@ class Gossip final : public Rendezvous {
       double weight = weight_;
       if (!theirs.empty()) std::memcpy(&weight, theirs.data() + N_.value(), sizeof(weight));
       const double both = weight_ + weight;
+      Move move(leg);
+      move.of(leg.model(), both);
+      move.add(leg.model().data(), weight);
+      move.add(theirs.first(theirs.empty() ? 0 : N_.value()), -weight);
       co_await mix(leg.env(), leg.model(), weight_ / both, theirs, weight / both);
       weight_ = both;
+      move.alone();
+      note(leg.company, EventKind::WeightTaken, leg.company.group.view->at(letter->from), weight);
     }
   }
 

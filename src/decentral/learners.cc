@@ -31,6 +31,7 @@
 #include <vector>
 
 #include "collective/dissemination.h"
+#include "decentral/audit.h"
 #include "decentral/rendezvous.h"
 #include "runtime/slices.h"
 
@@ -124,6 +125,9 @@ class CentralAverage final : public Rendezvous {
     const std::span<float> w = one.state.range(Elements(0), N_).data();
     const std::span<const float> z = leg.model().data();
     const std::span<float> sum = sum_.all().data();
+    Move move(leg);
+    move.of(one.state.range(Elements(0), N_));
+    move.of(sum_.all());
     const SliceWork work = [&](std::size_t from, std::size_t to) {
       for (std::size_t i = from; i < to; ++i) {
         const float c = alpha * (w[i] - z[i]);
@@ -132,6 +136,7 @@ class CentralAverage final : public Rendezvous {
       }
     };
     co_await in_slices(leg.env(), Work::Update, N_.value(), w.empty(), Order::Forward, 2, work);
+    move.alone();
   }
 
   Task<void> move_center(Leg& leg) {
@@ -140,6 +145,10 @@ class CentralAverage final : public Rendezvous {
     const std::span<float> z = leg.model().data();
     const std::span<float> before = before_.all().data();
     const std::span<float> sum = sum_.all().data();
+    Move move(leg);
+    move.of(leg.model());
+    move.of(sum_.all());
+    move.of(before_.range(Elements(0), leg.replica.N), -mu);
     const SliceWork work = [&](std::size_t from, std::size_t to) {
       for (std::size_t i = from; i < to; ++i) {
         const float momentum = i < parameters ? mu * (z[i] - before[i]) : 0.0F;
@@ -149,6 +158,7 @@ class CentralAverage final : public Rendezvous {
       }
     };
     co_await in_slices(leg.env(), Work::Update, N_.value(), z.empty(), Order::Forward, 2, work);
+    move.alone();
     // What has no mean is the first learner's.
     const Elements side = all_ - N_;
     co_await copy(leg.env(), leg.replica.w().slice(N_, side),
@@ -162,6 +172,8 @@ class CentralAverage final : public Rendezvous {
     const std::span<float> z = leg.model().data();
     const std::span<float> before = before_.all().data();
     const std::span<const float> mean = mean_.all().data();
+    Move move(leg);
+    move.of(leg.model());
     const SliceWork work = [&](std::size_t from, std::size_t to) {
       for (std::size_t i = from; i < to; ++i) {
         before[i] += mean[i] - z[i];
@@ -169,6 +181,7 @@ class CentralAverage final : public Rendezvous {
       }
     };
     co_await in_slices(leg.env(), Work::Update, N_.value(), z.empty(), Order::Forward, 2, work);
+    move.with_all(rounds_);
   }
 
   // ---- The number of learners, which is the same on all workers

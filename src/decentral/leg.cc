@@ -91,6 +91,15 @@ Tag Company::tag(std::uint64_t kind, std::uint64_t number) const {
   return group.tag(kKind * (1 + kind) + kLeg * leg_ + number % kLeg, 0);
 }
 
+Event Company::event(EventKind kind, NodeId peer) const {
+  Event event;
+  event.kind = kind;
+  event.generation = group.view->generation;
+  event.group = group.id;
+  event.peer = peer;
+  return event;
+}
+
 // ---- Leg
 
 Leg::Leg(Company& c, Learner& learner, Replica& r, const DecentralTerms& job, std::uint64_t samples,

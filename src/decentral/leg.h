@@ -41,6 +41,7 @@ struct DecentralTerms {
   Rule rule{};
   std::function<double(Step)> eta;
   std::vector<Segment> segments;
+  bool audit = false;  // the checkers are told of meetings (audit.h)
 };
 
 // Kinds of messages between two members.
@@ -78,6 +79,8 @@ class Company {
   // Of messages between two members in the present leg, apart from collective operations.
   Tag tag(std::uint64_t kind, std::uint64_t number = 0) const;
   void next_leg() { ++leg_; }
+  // Of this view, for the flight recorder.
+  Event event(EventKind kind, NodeId peer = kNobody) const;
 
  private:
   std::uint64_t next_ = 0;

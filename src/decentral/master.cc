@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "collective/dissemination.h"
+#include "decentral/audit.h"
 #include "decentral/post.h"
 #include "decentral/rendezvous.h"
 #include "runtime/slices.h"
@@ -42,6 +43,7 @@ class DrawnToMaster final : public Rendezvous {
         ahead_(model_arena()) {}
 
   Task<void> begin(Company& company, Range model, const Roll& roll) override {
+    answered_ = 0;
     questions_.begin(company);
     answers_.begin(company);
     if (known_ && !roll.newcomers[company.group.rank.value()]) co_return;
@@ -123,6 +125,9 @@ class DrawnToMaster final : public Rendezvous {
     const std::span<float> e = ahead_.all().data();
     const std::span<const float> sent = asked_.all().data();
     const std::span<float> w = leg.model().data();
+    Move move(leg);
+    move.of(leg.model());
+    move.of(mean_.all(), -terms_.peering.extrapolate);
     const SliceWork work = [&](std::size_t from, std::size_t to) {
       for (std::size_t i = from; i < to; ++i) {
         e[i] = m[i] + gamma * (m[i] - before[i]);
@@ -131,6 +136,7 @@ class DrawnToMaster final : public Rendezvous {
       }
     };
     co_await in_slices(leg.env(), Work::Update, N_.value(), w.empty(), Order::Forward, 3, work);
+    move.with_all(answered_++);
     under_way_ = false;
   }
 
@@ -177,6 +183,7 @@ class DrawnToMaster final : public Rendezvous {
   bool under_way_ = false;       // a question without an answer
   std::uint64_t exchanges_ = 0;  // begun in this leg
   std::uint64_t most_ = 0;       // by anybody
+  std::uint64_t answered_ = 0;   // in this view
   Gathering gathering_;
 };
 

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "decentral/audit.h"
 #include "decentral/rendezvous.h"
 #include "runtime/slices.h"
 
@@ -34,7 +35,10 @@ class NeighbourMixing final : public Rendezvous {
       begin_exchange(leg);
       co_await leg.gradient();
       co_await leg.company.with_others(until_there());
+      Move move(leg);
+      move.of(leg.replica.parameters());
       co_await mix_in(leg);
+      move.with_all(leg.t().value());
       co_await leg.update();
       co_await leg.done();
     }

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "decentral/audit.h"
 #include "decentral/rendezvous.h"
 
 namespace shoal {
@@ -89,8 +90,12 @@ class Pairs final : public Rendezvous {
     const std::vector<Rank> passive = passive_neighbours(leg);
     if (passive.empty()) co_return;
     const Rank to = passive[random.below(passive.size())];
-    co_await swap_models(leg, leg.company.group.view->at(to));
+    const NodeId with = leg.company.group.view->at(to);
+    co_await swap_models(leg, with);
+    Move move(leg);
+    move.of(leg.model());
     co_await mix(leg.env(), leg.model(), 0.5, theirs_.all(), 0.5);
+    move.with(with);
   }
   Task<void> swap_models(Leg& leg, NodeId with) {
     co_await leg.company.publish(with, leg.company.tag(kModel), leg.model().bytes());
@@ -110,7 +115,10 @@ class Pairs final : public Rendezvous {
       const Range own = answers_[rank->value()].all();
       co_await turn();
       co_await copy(leg.env(), own, leg.model());
+      Move move(leg);
+      move.of(leg.model());
       co_await mix(leg.env(), leg.model(), 0.5, numbers_of(model, N_), 0.5);
+      move.with(model.from());
       let_go();
       leg.spawn(answer(leg, model.from(), own));
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/hash.h"
 #include "decentral/rendezvous.h"
 
 namespace shoal {
@@ -10,6 +11,15 @@ namespace shoal {
 std::span<const float> Letter::numbers(Elements n) const {
   require_size(what, Bytes(n.value() * sizeof(float)));
   return room->range(Elements(0), n).data();
+}
+
+// Whoever audits sees that all that is sent comes, once and as it was.
+void Post::note(Leg& leg, EventKind kind, NodeId peer, ConstBuf what) const {
+  if (!leg.terms.audit || what.phantom()) return;
+  Event event = leg.company.event(kind, peer);
+  event.a = kind_;
+  event.b = hash_of(what.bytes());
+  leg.env().record(event);
 }
 
 void Post::begin(const Company& company) {
@@ -37,6 +47,7 @@ Task<void> Post::take(Leg& leg) {
     std::shared_ptr<Arena> room = free_room();
     co_await copy(leg.env(), room->range(Elements(0), n), numbers_of(message, n));
     ++received_[rank->value()];
+    note(leg, EventKind::LetterTaken, what.from, room->range(Elements(0), n).bytes());
     if (keep_ == Keep::Newest)
       std::erase_if(came_, [&](const Letter& letter) { return letter.from == *rank; });
     came_.push_back({*rank, what, std::move(room)});
@@ -66,6 +77,8 @@ void Post::send(Leg& leg, std::span<const Rank> to, Outgoing& letter, Elements n
   for (const Rank r : to) {
     ++sent_[r.value()];
     ++sending_[r.value()];
+    note(leg, EventKind::LetterSent, leg.company.group.view->at(r),
+         letter.arena.range(Elements(0), n).bytes());
     leg.spawn(deliver(leg, r, letter, n));
   }
 }

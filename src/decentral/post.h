@@ -79,6 +79,7 @@ class Post {
   std::shared_ptr<Arena> free_room();
   Task<void> until_from(Rank from);
   Task<void> count_up(Leg& leg);
+  void note(Leg& leg, EventKind kind, NodeId peer, ConstBuf what) const;
   std::deque<Letter>::iterator first_from(Rank from);
 
   Node& node_;

@@ -275,6 +275,7 @@ Task<void> decentral_worker(Node& node, Learner& learner, Keeper& keeper, Replic
   terms.peering = options.peering;
   terms.exchange = options.exchange;
   terms.rule = options.rule;
+  terms.audit = options.audit;
   terms.segments = segments_of(learner.layout());
   terms.eta = [&](Step t) {
     return eta(options.schedule, options.eta, std::min(t, total), per_epoch, total,

@@ -37,6 +37,7 @@ struct DecentralOptions {
   double eta = 0.1;
   Schedule schedule{};
   bool evaluate = false;
+  bool audit = false;  // of meetings, for the checkers; costs passes over the models that meet
 };
 
 // The node program of a worker. `replica` is the worker's, made for this life of the node, and

@@ -42,6 +42,7 @@ Task<void> DecentralWorker::form_result(Company& company) {
   if (!company.alone() && side > Elements(0))
     co_await tree_broadcast(company.group, Rank(0), there, company.operations());
   formed_ = true;
+  if (options_.audit) node_.env.record(company.event(EventKind::ResultFormed));
 }
 
 Task<double> DecentralWorker::consensus_error(Company& company) {

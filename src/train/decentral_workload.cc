@@ -115,6 +115,7 @@ Scenario decentral_scenario(Seed seed) {
   job->options.eta = shorter * (0.02 + 0.08 * random.uniform());
   job->options.exchange = static_cast<Exchange>(random.between(1, kExchanges - 1));
   job->options.evaluate = random.chance(0.5);
+  job->options.audit = true;
 
   Scenario scenario;
   scenario.cluster = draw_cluster(random, P);

@@ -100,6 +100,7 @@ DecentralOptions decentral_options(const TrainPlan& plan) {
   o.eta = plan.eta;
   o.schedule = plan.schedule;
   o.evaluate = plan.evaluate;
+  o.audit = plan.audit;
   return o;
 }
 

@@ -1,6 +1,7 @@
 // Every checker catches what it is there for, and lets the like of it pass.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <vector>
 
 #include "sim/checkers/checker.h"
@@ -167,6 +168,80 @@ TEST(CheckpointsKept, OneThatWasDoneIsLostOrChanged) {
 TEST(ReadsBounded, AWorkerThatIsTooFarAheadReads) {
   EXPECT_EQ(verdict(make_reads_bounded(), {event(K::ReadServed, 0, 0, 7, 4, 3)}).size(), 0U);
   EXPECT_EQ(verdict(make_reads_bounded(), {event(K::ReadServed, 0, 0, 8, 4, 3)}).size(), 1U);
+}
+
+// ---- Models that meet
+
+Event with(Event e, std::uint32_t peer) {
+  e.peer = NodeId(peer);
+  return e;
+}
+std::uint64_t bits(double x) { return std::bit_cast<std::uint64_t>(x); }
+
+TEST(LettersOnce, OneThatNeverCameOrCameTwiceOrChangedOnItsWay) {
+  const Event sent = with(event(K::LetterSent, 0, 3, 2, 77), 1);
+  const Event taken = with(event(K::LetterTaken, 1, 3, 2, 77), 0);
+  const Event changed = with(event(K::LetterTaken, 1, 3, 2, 78), 0);
+  const Event result = event(K::ResultFormed, 2, 3);
+  EXPECT_EQ(verdict(make_letters_once(), {sent, taken, result}).size(), 0U);
+  EXPECT_EQ(verdict(make_letters_once(), {sent, taken, taken}).size(), 1U);
+  EXPECT_EQ(verdict(make_letters_once(), {sent, changed}).size(), 1U);
+  EXPECT_EQ(verdict(make_letters_once(), {sent, result}).size(), 1U);
+  // Of the view before it is lost, and counts no more.
+  EXPECT_EQ(verdict(make_letters_once(), {sent, event(K::ResultFormed, 2, 4)}).size(), 0U);
+}
+
+TEST(WeightsConserved, WhatIsSentIsNotKeptAndComes) {
+  const Event view = event(K::ViewSeen, 0, 3, 2);
+  const Event first = event(K::WeightHeld, 0, 3, bits(0.5));
+  const Event second = event(K::WeightHeld, 1, 3, bits(0.5));
+  const Event sent = with(event(K::WeightSent, 0, 3, bits(0.25), bits(0.25)), 1);
+  const Event kept = with(event(K::WeightSent, 0, 3, bits(0.25), bits(0.5)), 1);
+  const Event taken = with(event(K::WeightTaken, 1, 3, bits(0.25), bits(0.75)), 0);
+  const Event other = with(event(K::WeightTaken, 1, 3, bits(0.125), bits(0.625)), 0);
+  EXPECT_EQ(verdict(make_weights_conserved(), {view, first, second, sent, taken}).size(), 0U);
+  EXPECT_EQ(verdict(make_weights_conserved(), {view, first, sent, second, taken}).size(), 0U);
+  EXPECT_GE(verdict(make_weights_conserved(), {view, first, second, kept}).size(), 1U);
+  EXPECT_GE(verdict(make_weights_conserved(), {view, first, second, taken}).size(), 1U);
+  EXPECT_GE(verdict(make_weights_conserved(), {view, first, second, sent, other}).size(), 1U);
+}
+
+TEST(WeightsConserved, AViewBeginsWithASumOfOne) {
+  const Event view = event(K::ViewSeen, 0, 4, 2);
+  const Event first = event(K::WeightHeld, 0, 4, bits(0.5));
+  const Event less = event(K::WeightHeld, 2, 4, bits(0.25));
+  EXPECT_EQ(verdict(make_weights_conserved(), {view, first}).size(), 0U);
+  EXPECT_EQ(verdict(make_weights_conserved(), {view, first, less}).size(), 1U);
+}
+
+TEST(MeetingsConserve, MovesOfAnExchangeAddUpToNothing) {
+  const Event view = event(K::ViewSeen, 0, 3, 3);
+  const auto moved = [](std::uint32_t node, double by, std::uint64_t number = 7) {
+    return event(K::ModelMoved, node, 3, bits(by), bits(100), number);
+  };
+  const auto by_all = [&](double last) {
+    return verdict(make_meetings_conserve(),
+                   {view, with(moved(0, 1), kNobody.value()), with(moved(1, 2), kNobody.value()),
+                    with(moved(2, last), kNobody.value())});
+  };
+  EXPECT_EQ(by_all(-3).size(), 0U);
+  EXPECT_EQ(by_all(-3.0001).size(), 0U);  // rounding
+  EXPECT_EQ(by_all(-3.1).size(), 1U);
+  const auto by_two = [&](double last) {
+    return verdict(make_meetings_conserve(),
+                   {view, with(moved(0, 1), 1), with(moved(0, 2), 1), with(moved(1, -1), 0),
+                    with(moved(1, last), 0), event(K::ResultFormed, 2, 3)});
+  };
+  EXPECT_EQ(by_two(-2).size(), 0U);
+  EXPECT_EQ(by_two(-1).size(), 1U);
+  EXPECT_EQ(verdict(make_meetings_conserve(), {view, with(moved(1, 0), 1)}).size(), 0U);
+  EXPECT_EQ(verdict(make_meetings_conserve(), {view, with(moved(1, 1), 1)}).size(), 1U);
+}
+
+TEST(MeetingsConserve, NoneIsHalfDoneWhenAResultIsFormed) {
+  const Event half = with(event(K::ModelMoved, 0, 3, bits(1), bits(10)), 1);
+  EXPECT_EQ(verdict(make_meetings_conserve(), {half, event(K::ResultFormed, 2, 3)}).size(), 1U);
+  EXPECT_EQ(verdict(make_meetings_conserve(), {half, event(K::ResultFormed, 2, 4)}).size(), 0U);
 }
 
 }  // namespace

@@ -1,0 +1,63 @@
+#include "decentral/audit.h"
+
+#include <bit>
+#include <cmath>
+
+namespace shoal {
+namespace {
+
+// Numbers that change places change the sum.
+constexpr std::size_t kWeights = 7;
+
+}  // namespace
+
+void Moment::add(const Moment& other, double weight) {
+  sum += weight * other.sum;
+  size += std::abs(weight) * other.size;
+}
+
+Moment moment_of(std::span<const float> x) {
+  Moment moment;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double term = static_cast<double>(1 + i % kWeights) * static_cast<double>(x[i]);
+    moment.sum += term;
+    moment.size += std::abs(term);
+  }
+  return moment;
+}
+
+void Move::of(Range range, double weight) {
+  if (!leg_.terms.audit) return;
+  parts_.push_back({range, weight});
+  before_.add(moment_of(range.data()), weight);
+}
+
+void Move::add(std::span<const float> numbers, double weight) {
+  if (leg_.terms.audit) told_.add(moment_of(numbers), weight);
+}
+
+Moment Move::moment() const {
+  Moment moment = told_;
+  for (const Part& part : parts_) moment.add(moment_of(part.range.data()), part.weight);
+  moment.add(before_, -1);
+  return moment;
+}
+
+void Move::record(NodeId peer, std::uint64_t number) const {
+  if (!leg_.terms.audit) return;
+  const Moment all = moment();
+  Event event = leg_.company.event(EventKind::ModelMoved, peer);
+  event.a = std::bit_cast<std::uint64_t>(all.sum);
+  event.b = std::bit_cast<std::uint64_t>(all.size);
+  event.c = number;
+  leg_.env().record(event);
+}
+
+void note_weight(Company& company, EventKind kind, NodeId peer, double weight, double own) {
+  Event event = company.event(kind, peer);
+  event.a = std::bit_cast<std::uint64_t>(weight);
+  event.b = std::bit_cast<std::uint64_t>(own);
+  company.node.env.record(event);
+}
+
+}  // namespace shoal

@@ -1,0 +1,82 @@
+// Gossip: the weights of the members of a view, those on their way included, add up to 1 from when
+// it begins; what goes is what comes; and what a member has changes by that alone. What was lost
+// with a member or a view is therefore made good for when the next one begins.
+#include <bit>
+#include <cmath>
+#include <deque>
+#include <map>
+#include <utility>
+
+#include "sim/checkers/checker.h"
+
+namespace shoal {
+namespace {
+
+constexpr double kRounding = 1e-12;  // of a sum of weights
+
+class WeightsConserved final : public Checker {
+ public:
+  std::string_view name() const override { return "weights conserved"; }
+
+  void on(const Event& e) override {
+    if (e.kind == EventKind::ViewSeen) views_[e.generation].members = e.a;
+    const auto it = views_.find(e.generation);
+    if (it == views_.end()) return;
+    View& view = it->second;
+    const auto weight = std::bit_cast<double>(e.a);
+    const auto own = std::bit_cast<double>(e.b);
+    if (e.kind == EventKind::WeightHeld) {
+      saw();
+      view.held[e.node] = weight;
+    } else if (e.kind == EventKind::WeightSent) {
+      saw();
+      change(view, e, own, -weight);
+      view.under_way[{e.node, e.peer}].push_back(weight);
+    } else if (e.kind == EventKind::WeightTaken) {
+      saw();
+      change(view, e, own, weight);
+      arrive(view, e, weight);
+    } else {
+      return;
+    }
+    const double sum = view.sum();
+    if (view.held.size() == view.members && std::abs(sum - 1) > kRounding)
+      violated(e, "the weights of view {} add up to {}", e.generation, sum);
+  }
+
+ private:
+  struct View {
+    std::uint64_t members = 0;
+    std::map<NodeId, double> held;
+    std::map<std::pair<NodeId, NodeId>, std::deque<double>> under_way;
+
+    double sum() const {
+      double all = 0;
+      for (const auto& [node, weight] : held) all += weight;
+      for (const auto& [way, letters] : under_way)
+        for (const double weight : letters) all += weight;
+      return all;
+    }
+  };
+
+  void change(View& view, const Event& e, double now, double by) {
+    double& held = view.held[e.node];
+    if (std::abs(held + by - now) > kRounding)
+      violated(e, "a weight of {} became {} where {} went or came", held, now, by);
+    held = now;
+  }
+  void arrive(View& view, const Event& e, double weight) {
+    std::deque<double>& letters = view.under_way[{e.peer, e.node}];
+    if (letters.empty() || letters.front() != weight)
+      violated(e, "a weight of {} came that was not sent", weight);
+    if (!letters.empty()) letters.pop_front();
+  }
+
+  std::map<Generation, View> views_;
+};
+
+}  // namespace
+
+std::unique_ptr<Checker> make_weights_conserved() { return std::make_unique<WeightsConserved>(); }
+
+}  // namespace shoal
