@@ -64,7 +64,8 @@ Task<void> some_pieces(Exchange exchange, const Group& group, Range data, Range 
   for (std::uint64_t i = first; i < pieces; i += kUnderWay) {
     const Range from = part_of(data, i, pieces);
     const Range to = part_of(sum, i, pieces);
-    co_await group.node.env.work(Work::Copy, from.n, [&] { copy(from.bytes(), to.bytes()); });
+    if (from.arena != to.arena || from.at != to.at)
+      co_await group.node.env.work(Work::Copy, from.n, [&] { copy(from.bytes(), to.bytes()); });
     co_await all_reduce(exchange, group, to, part_of(scratch, i, pieces), operation + i);
   }
 }

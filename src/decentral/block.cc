@@ -21,7 +21,6 @@
 
 #include "decentral/mean_exchange.h"
 #include "decentral/rendezvous.h"
-#include "runtime/slices.h"
 
 namespace shoal {
 namespace {
@@ -73,35 +72,34 @@ class BlockMomentum final : public Rendezvous {
   void view_over() override { exchange_.forget(); }
 
   Task<void> run(Leg& leg) override {
-    const MeanExchange::Change change = [this](Leg& l, Range mean) { return move(l, mean); };
+    const MeanExchange::Change change = change_in(leg.company.size());
     while (true) {
       const bool more = co_await leg.next();
       if (!more) break;
       co_await leg.step();
-      co_await exchange_.after_step(leg, change);
+      const bool met = co_await exchange_.after_step(leg, change);
+      if (met) ++meetings_;
     }
-    co_await exchange_.end(leg, change);
+    const bool met = co_await exchange_.end(leg, change);
+    if (met) ++meetings_;
   }
 
  private:
   // From the mean of all models to the one that all go on with.
-  Task<void> move(Leg& leg, Range mean) {
+  MeanExchange::Change change_in(std::uint64_t workers) {
     const auto zeta = static_cast<float>(terms_.peering.block_rate);
-    const auto eta_b = static_cast<float>(block_momentum(terms_.peering, leg.company.size()));
+    const auto eta_b = static_cast<float>(block_momentum(terms_.peering, workers));
     const bool nesterov = terms_.peering.block_nesterov;
-    const std::span<float> m = mean.data();
-    const std::span<float> W = W_.all().data();
-    const std::span<float> D = D_.all().data();
-    const SliceWork work = [&](std::size_t from, std::size_t to) {
-      for (std::size_t i = from; i < to; ++i) {
+    return [=, this](std::span<float> m, std::size_t at) {
+      float* const W = &W_.all().data()[at];
+      float* const D = &D_.all().data()[at];
+      for (std::size_t i = 0; i < m.size(); ++i) {
         const float G = m[i] - W[i];
         D[i] = eta_b * D[i] + zeta * G;
         W[i] += nesterov ? zeta * G + eta_b * D[i] : D[i];
         m[i] = W[i];
       }
     };
-    co_await in_slices(leg.env(), Work::Update, mean.n.value(), m.empty(), Order::Forward, 2, work);
-    ++meetings_;
   }
 
   MeanExchange exchange_;

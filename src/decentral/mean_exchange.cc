@@ -1,24 +1,40 @@
 #include "decentral/mean_exchange.h"
 
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "decentral/audit.h"
 #include "decentral/rendezvous.h"
+#include "runtime/slices.h"
 
 namespace shoal {
+namespace {
 
-Task<void> MeanExchange::after_step(Leg& leg, const Change& change) {
+constexpr std::size_t kNear = 2048;  // elements that stay in the nearest cache
+
+}  // namespace
+
+Task<bool> MeanExchange::after_step(Leg& leg, const Change& change) {
   const Peering& p = terms_.peering;
-  const std::uint64_t t = leg.t().value();
-  if (t % p.tau == 0) {
-    co_await copy(leg.env(), copied_.all(), leg.model());
-    under_way_ = true;
-    formed_ = false;
-    leg.spawn(form(leg));
-  }
-  if (t % p.tau == p.late) co_await end(leg, change);
+  const std::uint64_t since = leg.t().value() % p.tau;
+  if (since == 0) co_await begin(leg);
+  bool ended = false;
+  if (since == p.late) ended = co_await end(leg, change);
+  co_return ended;
+}
+
+Task<void> MeanExchange::begin(Leg& leg) {
+  co_await copy(leg.env(), sum_.all(), leg.model());
+  if (copied_) co_await copy(leg.env(), copied_->all(), leg.model());
+  under_way_ = true;
+  formed_ = false;
+  leg.spawn(form(leg));
 }
 
 Task<void> MeanExchange::form(Leg& leg) {
   co_await leg.company.with_others(
-      mean_of_all(leg.company, terms_.exchange, copied_.all(), mean_.all(), scratch_.all()));
+      sum_of_all(leg.company, terms_.exchange, sum_.all(), sum_.all(), scratch_.all()));
   formed_ = true;
   changed_.notify_all();
 }
@@ -27,17 +43,42 @@ Task<void> MeanExchange::until_formed() {
   while (!formed_) co_await changed_.wait();
 }
 
-Task<void> MeanExchange::end(Leg& leg, const Change& change) {
-  if (!under_way_) co_return;
-  under_way_ = false;
+Task<bool> MeanExchange::end(Leg& leg, const Change& change) {
+  if (!std::exchange(under_way_, false)) co_return false;
   co_await leg.company.with_others(until_formed());
-  if (change) co_await change(leg, mean_.all());
-  if (terms_.peering.late == 0) {
-    co_await copy(leg.env(), leg.model(), mean_.all());
+  co_await move(leg, change);
+  co_return true;
+}
+
+Task<void> MeanExchange::move(Leg& leg, const Change& change) {
+  const double part = 1 / static_cast<double>(leg.company.size());
+  const auto scale = static_cast<float>(part);
+  const std::span<float> w = leg.model().data();
+  const std::span<const float> sum = sum_.all().data();
+  // At once, the model is still what was copied.
+  const std::span<const float> copied = copied_ ? copied_->all().data() : w;
+  Move told(leg);
+  if (change) {  // What the system makes of the mean is no exchange.
+    told.add(sum, part);
+    told.add(copied, -1);
   } else {
-    co_await mix(leg.env(), mean_.all(), 1, copied_.all(), -1);
-    co_await mix(leg.env(), leg.model(), 1, mean_.all(), 1);
+    told.of(leg.model());
   }
+  const bool late = terms_.peering.late > 0;
+  const SliceWork work = [&](std::size_t from, std::size_t to) {
+    std::array<float, kNear> mean;
+    for (std::size_t at = from; at < to; at += kNear) {
+      const std::size_t n = std::min(kNear, to - at);
+      for (std::size_t i = 0; i < n; ++i) mean[i] = scale * sum[at + i];
+      if (change) change(std::span(mean).first(n), at);
+      if (!late) std::ranges::copy_n(mean.begin(), static_cast<std::ptrdiff_t>(n), &w[at]);
+      for (std::size_t i = 0; late && i < n; ++i) w[at + i] += mean[i] - copied[at + i];
+    }
+  };
+  const double cost = change ? 4 : 2;
+  co_await in_slices(leg.env(), Work::Update, sum_.size().value(), w.empty(), Order::Forward, cost,
+                     work);
+  told.with_all(leg.t().value());
 }
 
 }  // namespace shoal

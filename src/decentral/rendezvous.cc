@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/stream_copy.h"
 #include "collective/exchange.h"
 #include "runtime/slices.h"
 #include "runtime/task_group.h"
@@ -44,14 +45,19 @@ std::pair<Rank, std::uint64_t> furthest(const Roll& roll) {
   return {Rank(static_cast<std::uint32_t>(most - roll.meetings.begin())), *most};
 }
 
-Task<void> mean_of_all(Company& company, Exchange exchange, Range model, Range out, Range scratch) {
+Task<void> sum_of_all(Company& company, Exchange exchange, Range model, Range out, Range scratch) {
   const std::uint64_t operation = company.operations(pieces_of(model.n, kPiece));
-  if (company.alone()) {
+  if (!company.alone()) {
+    co_await all_reduce_in_pieces(exchange, company.group, model, out, scratch, operation, kPiece);
+  } else if (model.arena != out.arena) {
     co_await copy(company.node.env, out, model);
-    co_return;
   }
-  co_await all_reduce_in_pieces(exchange, company.group, model, out, scratch, operation, kPiece);
-  co_await mix(company.node.env, out, 1 / static_cast<double>(company.size()), out, 0);
+}
+
+Task<void> mean_of_all(Company& company, Exchange exchange, Range model, Range out, Range scratch) {
+  co_await sum_of_all(company, exchange, model, out, scratch);
+  if (!company.alone())
+    co_await mix(company.node.env, out, 1 / static_cast<double>(company.size()), out, 0);
 }
 
 namespace {
@@ -96,7 +102,9 @@ Task<void> mix(Env& env, Range to, double a, std::span<const float> with, double
 Task<void> copy(Env& env, Range to, std::span<const float> from) {
   const std::span<float> x = to.data();
   const SliceWork work = [&](std::size_t begin, std::size_t end) {
-    std::ranges::copy(from.subspan(begin, end - begin), x.subspan(begin).begin());
+    const std::span<std::byte> there = std::as_writable_bytes(x.subspan(begin, end - begin));
+    copy_slice(there.data(), std::as_bytes(from.subspan(begin)).data(), there.size(),
+               x.size_bytes());
   };
   co_await in_slices(env, Work::Copy, to.n.value(), x.empty(), Order::Forward, 1, work);
 }

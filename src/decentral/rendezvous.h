@@ -83,6 +83,8 @@ std::span<const float> numbers_of(const Reading& message, Elements n);
 // out = the mean of all members' models. `out` and `scratch` are of the model's size, and live
 // until the generation is retired.
 Task<void> mean_of_all(Company& company, Exchange exchange, Range model, Range out, Range scratch);
+// out = their sum; `out` may be `model`.
+Task<void> sum_of_all(Company& company, Exchange exchange, Range model, Range out, Range scratch);
 // The arrays of `source`, to those in need of them.
 Task<void> copy_from(Company& company, Rank source, const std::vector<bool>& in_need,
                      std::vector<Range> arrays);
