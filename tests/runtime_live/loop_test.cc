@@ -250,6 +250,37 @@ TEST(LiveLoop, AfterTrafficThePollerSpinsInsteadOfSleeping) {
   EXPECT_EQ(loop.sleeps(), 0U);
 }
 
+// In the midst of a transfer; the loop ends when it would sleep.
+class BusyPoller final : public Poller {
+ public:
+  explicit BusyPoller(LiveLoop& loop) : loop_(&loop) {}
+  bool poll() override { return polls++ == 0; }
+  bool arm() override {
+    loop_->stop();
+    return false;
+  }
+  bool busy() const override { return true; }
+  int polls = 0;
+
+ private:
+  LiveLoop* loop_;
+};
+
+Duration awake_in_a_transfer(bool work_away) {
+  LiveLoop loop;
+  BusyPoller poller(loop);
+  if (work_away) loop.work_away();
+  loop.add_poller(poller, 10ms);
+  const Time begin = loop.now();
+  loop.run();
+  return loop.now() - begin;
+}
+
+TEST(LiveLoop, BesideWorkATransferIsNotSpunFor) {
+  EXPECT_GE(awake_in_a_transfer(false), Duration(160ms));
+  EXPECT_LT(awake_in_a_transfer(true), Duration(160ms));
+}
+
 class FakeSource final : public StallSource {
  public:
   bool pending() const override { return waits; }

@@ -28,6 +28,7 @@ ComputeThread::Ticket ComputeThread::submit(LiveLoop& loop, std::function<void()
     ticket = next_++;
     queue_.push_back({ticket, &loop, std::move(run), std::move(done)});
   }
+  loop.work_away();
   wake_.notify_one();
   return ticket;
 }
@@ -36,6 +37,7 @@ bool ComputeThread::revoke(Ticket ticket) {
   const std::lock_guard lock(mutex_);
   const auto it = std::ranges::find(queue_, ticket, &Job::ticket);
   if (it == queue_.end()) return false;
+  it->loop->work_back();
   queue_.erase(it);
   return true;
 }
@@ -57,6 +59,7 @@ void ComputeThread::main() {
       error = std::current_exception();
     }
     job.run = nullptr;
+    job.loop->work_back();
     // Moved all the way: the exception must be let go of by one thread only, the loop's.
     job.loop->inject([done = std::move(job.done), e = std::move(error)]() mutable {
       done(std::exchange(e, nullptr));

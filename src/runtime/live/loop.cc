@@ -186,8 +186,7 @@ bool LiveLoop::poll() {
     if (polled.poller == nullptr || !polled.poller->poll()) continue;
     if (!std::exchange(any, true)) turn_time_ = now();
     if (polled.spin <= Duration::zero()) continue;
-    const int times =
-        pollers_[i].poller != nullptr && polled.poller->busy() ? kSpinTimesMax : spin_times_;
+    const int times = pollers_[i].poller == nullptr ? 1 : spin_times(*polled.poller);
     spin_until_ = std::max(spin_until_, turn_time_ + polled.spin * times);
   }
   std::erase_if(pollers_, [](const Polled& p) { return p.poller == nullptr; });
@@ -197,6 +196,11 @@ bool LiveLoop::poll() {
 bool LiveLoop::arm() {
   return std::ranges::all_of(
       pollers_, [](const Polled& p) { return p.poller == nullptr || p.poller->arm(); });
+}
+
+int LiveLoop::spin_times(const Poller& poller) const {
+  if (away_.load(std::memory_order_relaxed) > 0) return 1;
+  return poller.busy() ? kSpinTimesMax : spin_times_;
 }
 
 bool LiveLoop::spin() { return !pollers_.empty() && turn_time_ < spin_until_; }

@@ -105,7 +105,8 @@ class LiveLoop {
   void watch_signal(int signal, Function received);
   // Polls in every turn, and for `spin` before each sleep: a wake-up costs more than dense traffic
   // takes to bring the next message. Longer, up to 16 times, while sleeps turn out short: two loops
-  // that wake each other would never get out of it; and that long while the poller is busy.
+  // that wake each other would never get out of it; and that long while the poller is busy. While
+  // work is away not longer: what spins takes its core, and a transfer beside it can wait.
   // REQUIRES: the poller's descriptor is watched.
   void add_poller(Poller& poller, Duration spin);
   void remove_poller(Poller& poller);
@@ -120,6 +121,11 @@ class LiveLoop {
   std::uint64_t turns() const { return turns_; }
   std::uint64_t sleeps() const { return sleeps_; }
   std::uint64_t wake_ups() const;  // by inject(), with a system call; any thread
+
+  // A function runs for this loop on another thread, or waits there; and does not any more. Any
+  // thread.
+  void work_away() { away_.fetch_add(1, std::memory_order_relaxed); }
+  void work_back() { away_.fetch_sub(1, std::memory_order_relaxed); }
 
  private:
   struct Watched {
@@ -137,6 +143,7 @@ class LiveLoop {
   bool poll();
   bool arm();
   bool spin();
+  int spin_times(const Poller& poller) const;
   void judge_sleep(Duration slept);
   void sleep();
   void set_alarm();
@@ -169,6 +176,7 @@ class LiveLoop {
   Time turn_time_{};
   Time spin_until_{};
   int spin_times_ = 1;  // a power of two
+  std::atomic<int> away_ = 0;
   std::vector<Watched> stall_sources_;
   Timer stall_check_ = nullptr;
   StallHook stall_hook_;
