@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/recorder.h"
 #include "decentral/worker.h"
 #include "learner/quadratic.h"
 #include "sim/world.h"
@@ -171,6 +172,16 @@ struct DecentralJob {
     sent[node.id] = node.endpoint.sent();
     applied[node.id] = replica.ledger.tally().ended[static_cast<std::size_t>(SampleEnd::Applied)];
   }
+};
+
+// How many models went from whom to whom, apart from sums over all.
+class ModelsBetween final : public Observer {
+ public:
+  void on(const Event& event) override {
+    const bool model = event.kind == EventKind::SendPosted && event.a >> 58U == 1 + kModel;
+    if (model) ++sent[{event.node.value(), event.peer.value()}];
+  }
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> sent;
 };
 
 }  // namespace shoal

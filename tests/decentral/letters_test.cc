@@ -151,15 +151,6 @@ TEST(TreeEasgd, AlphaOfZeroIsIndependentSgd) {
   for (std::uint32_t r = 0; r < 3; ++r) DecentralJob::expect_near(job.models[NodeId(r)], w[r]);
 }
 
-class ModelsBetween final : public Observer {
- public:
-  void on(const Event& event) override {
-    const bool model = event.kind == EventKind::SendPosted && event.a >> 58U == 1 + kModel;
-    if (model) ++sent[{event.node.value(), event.peer.value()}];
-  }
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> sent;
-};
-
 TEST(TreeEasgd, MessagesGoAlongEdgesAloneUpEveryTauAndDownEveryTauDown) {
   DecentralJob job = DecentralJob::like("tree-easgd");
   job.options.peering.in_step = true;
