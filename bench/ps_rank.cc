@@ -65,7 +65,7 @@ class Stopwatch final : public Journal {
   }
   Task<void> evaluated(EvaluationReport) override { co_return; }
   void saved(Step) override {}
-  bool leave() override { return false; }
+  Ending leave() override { return Ending::No; }
 
   std::uint64_t steps() const { return steps_; }
   // In which each worker has pushed once.

@@ -10,6 +10,7 @@
 #include "cli/compare_plan.h"
 #include "cli/own_run.h"
 #include "cli/run_report.h"
+#include "program/budget.h"
 #include "program/simulate_run.h"
 #include "report/words.h"
 #include "strategy/registry.h"
@@ -23,8 +24,8 @@ constexpr std::uint64_t kPilotSteps = 20;
 constexpr double kPilotLeast_s = 1;  // live; shorter ones say little
 
 // What every contestant gets from here, and not from the command line.
-constexpr const char* kOurs[] = {"--like",   "--out",   "--resume", "--config",
-                                 "--epochs", "--steps", "--seed",   "--quiet"};
+constexpr const char* kOurs[] = {"--like",  "--out",    "--resume", "--config", "--epochs",
+                                 "--steps", "--budget", "--seed",   "--quiet"};
 
 struct Flags {
   TrainFlags train;
@@ -118,8 +119,10 @@ class Contest {
     if (!pilots_.contains(system)) pilots_[system] = pilot(system);
     const std::optional<Pilot> pilot = pilots_[system];
     if (!pilot) return std::nullopt;
-    return std::vector<std::string>{"--steps",
-                                    std::to_string(steps_in(part * budget_.seconds, *pilot))};
+    // The steps are for the schedule, which is to come to its end; the time is what counts.
+    const double seconds = part * budget_.seconds;
+    return std::vector<std::string>{"--steps", std::to_string(steps_in(seconds, *pilot)),
+                                    "--budget", fmt::format("{}s", seconds)};
   }
 
   // Nothing: it failed. In virtual time two lengths tell what the first steps cost beside; live the

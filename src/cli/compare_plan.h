@@ -10,14 +10,6 @@
 
 namespace shoal {
 
-// Of training, for each contestant; one of them is 0.
-struct TrainingBudget {
-  double seconds = 0;
-  std::uint64_t epochs = 0;
-};
-// "60s", "5min", "1h", "5epochs". Throws ConfigError.
-TrainingBudget parse_budget(const std::string& text);
-
 // "pytorch,easgd" as the names of the registry. Throws ConfigError: one that is not known (with the
 // nearest), or named twice.
 std::vector<std::string> parse_systems(const std::string& text);

@@ -73,14 +73,17 @@ Task<bool> DecentralWorker::in_view(ViewPtr view) {
 Task<bool> DecentralWorker::to_the_end(Company& company) {
   co_await company.with_others(level_up(company));
   while (true) {
-    stops_ = journal_ != nullptr && journal_->leave();
+    if (journal_ != nullptr) stops_ = journal_->leave();
     if (ends()) break;
     if (!epoch_over()) co_await train(company);
     if (epoch_over()) co_await company.with_others(close_epoch(company));
   }
   // A job that is stopped leaves the model of now; one that was complete before has none here.
-  if (stops_ || !formed_) co_await company.with_others(form_result(company));
-  if (stops_) {
+  if (stops_ != Ending::No || !formed_) co_await company.with_others(form_result(company));
+  const LedgerPlace place = replica_.ledger.place();
+  const bool anew = place.epoch >= closed_ && place.done() > 0;
+  if (stops_ == Ending::Complete && anew) co_await company.with_others(evaluate(company));
+  if (stops_ != Ending::No) {
     co_await company.with_others(collect_own(company));
     if (company.group.rank == Rank(0)) co_await save();
   }

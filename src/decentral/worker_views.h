@@ -62,7 +62,7 @@ class DecentralWorker {
   std::uint64_t samples_left() const;  // of the epoch at hand
   bool epoch_over() const { return samples_left() == 0; }
   std::uint64_t epochs_done() const;
-  bool ends() const { return stops_ || closed_ >= options_.epochs; }
+  bool ends() const { return stops_ != Ending::No || closed_ >= options_.epochs; }
 
   Node& node_;
   Learner& learner_;
@@ -77,7 +77,7 @@ class DecentralWorker {
   Generation last_;  // the view that this worker is or was in
   std::uint64_t legs_ = 0;
   std::uint64_t closed_ = 0;
-  bool stops_ = false;
+  Ending stops_ = Ending::No;
   bool formed_ = false;          // all have the result of the last epoch
   bool resumes_ = false;         // a checkpoint has what workers had of their own
   std::vector<Share> finished_;  // in the leg whose end is next

@@ -250,7 +250,7 @@ Task<void> Process::Impl::watch_stop() {
         throw NeverJoined("asked to end before the job had begun");
       if (life_ != nullptr && life_->incarnation() != asked) {
         asked = life_->incarnation();
-        life_->end_job("it was told to stop");
+        life_->end_job(Ending::Stopped, "it was told to stop");
       }
     }
     co_await env_.sleep(kStopLook);

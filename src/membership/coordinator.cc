@@ -143,6 +143,7 @@ CoordinatorState JobCoordinator::state() {
   CoordinatorState state;
   state.view = view_;
   state.started = started_;
+  state.end = job_end_;
   state.why_end = why_end_;
   std::size_t silent = 0;
   for (const Life& life : lives_) {
@@ -264,7 +265,7 @@ Task<void> JobCoordinator::close_job() {
   last.by = office_.lead.id;
   last.roster.generation = record_.roster.generation.next();
   last.roster.rows.clear();
-  last.roster.ending = false;  // of this one; another of the same name may follow
+  last.roster.ending = Ending::No;  // of this one; another of the same name may follow
   last.roster.reason = "all have left";
   Transaction transaction;
   transaction.when.push_back({.key = keys_.coordinator, .modified = office_.revision});

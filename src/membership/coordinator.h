@@ -149,8 +149,9 @@ class JobCoordinator {
   Time last_look_{};
   bool dirty_ = false;
   Signal changed_;
-  std::string why_end_;      // a member asked that the job ends
-  std::string last_reason_;  // that was said why there is no view yet
+  Ending job_end_ = Ending::No;  // a member asked that the job ends so,
+  std::string why_end_;          // and why
+  std::string last_reason_;      // that was said why there is no view yet
   std::string last_refusal_;
   std::optional<TermEnd> end_;
   std::string why_ended_;

@@ -208,7 +208,8 @@ void JobCoordinator::end_job(Session& session, const EndJob& asked) {
   const bool member = std::ranges::any_of(lives_, [&](const Life& life) {
     return life.session == &session && life.row.member.node == asked.by && in_view(life);
   });
-  if (!member || !why_end_.empty()) return;
+  if (!member || job_end_ != Ending::No) return;
+  job_end_ = asked.how;
   why_end_ = fmt::format("node {} asks for it, {}", asked.by, asked.why);
   wake();
 }

@@ -18,8 +18,8 @@ void JobLife::suspect(NodeId peer, const std::string& why) {
   member_->accuse(peer, accused->incarnation, why);
 }
 
-void JobLife::end_job(const std::string& why) {
-  if (member_->life_.get() == this) member_->end_job(why);
+void JobLife::end_job(Ending how, const std::string& why) {
+  if (member_->life_.get() == this) member_->end_job(how, why);
 }
 
 void JobLife::leave() {
@@ -93,9 +93,9 @@ void JobMember::accuse(NodeId peer, Incarnation incarnation, const std::string& 
   if (link_ != nullptr) link_->send(encode(Accuse{options_.node, std::move(accusation)}));
 }
 
-void JobMember::end_job(const std::string& why) {
-  why_end_ = why;
-  if (link_ != nullptr) link_->send(encode(EndJob{options_.node, why_end_}));
+void JobMember::end_job(Ending how, const std::string& why) {
+  end_ = EndJob{options_.node, how, why};
+  if (link_ != nullptr) link_->send(encode(*end_));
 }
 
 void JobMember::leave() {
@@ -205,7 +205,7 @@ void JobMember::introduce(ControlLink& link) {
     join.accusations = accusations_;
   }
   link.send(encode(std::move(join)));
-  if (life_ != nullptr && !why_end_.empty()) link.send(encode(EndJob{options_.node, why_end_}));
+  if (life_ != nullptr && end_) link.send(encode(*end_));
   if (leaving_) link.send(encode(Leave{options_.node}));
 }
 

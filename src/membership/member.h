@@ -59,7 +59,7 @@ class JobLife final : public Membership {
  public:
   Incarnation incarnation() const { return incarnation_; }
   void suspect(NodeId peer, const std::string& why) override;
-  void end_job(const std::string& why) override;
+  void end_job(Ending how, const std::string& why) override;
   void leave() override;
 
  private:
@@ -125,7 +125,7 @@ class JobMember {
   void say(const std::string& line) const;
   // For the life.
   void accuse(NodeId peer, Incarnation incarnation, const std::string& why);
-  void end_job(const std::string& why);
+  void end_job(Ending how, const std::string& why);
   void leave();
 
   // member_office.cc: finding the coordinator, and becoming it.
@@ -150,7 +150,7 @@ class JobMember {
   std::shared_ptr<JobLife> life_;  // null: none, or fenced
   Incarnation last_life_;          // the newest we ever had
   bool wanted_ = false;            // join() waits
-  std::string why_end_;            // we asked that the job ends
+  std::optional<EndJob> end_;      // we asked for it
   bool leaving_ = false;
   bool left_ = false;
   std::vector<Accusation> accusations_;  // against members of the present view

@@ -126,6 +126,8 @@ void pass(A& archive, T& value) {
     pass_list(archive, value);
   } else if constexpr (std::is_same_v<Bare, Role>) {
     pass_enum(archive, value, Role::Server);
+  } else if constexpr (std::is_same_v<Bare, Ending>) {
+    pass_enum(archive, value, Ending::Complete);
   } else if constexpr (std::is_same_v<Bare, Refusal>) {
     pass_enum(archive, value, Refusal::NotCoordinator);
   } else if constexpr (std::is_same_v<Bare, Member>) {
@@ -152,7 +154,7 @@ void pass(A& archive, T& value) {
   } else if constexpr (std::is_same_v<Bare, Accuse>) {
     pass_all(archive, value.by, value.accusation);
   } else if constexpr (std::is_same_v<Bare, EndJob>) {
-    pass_all(archive, value.by, value.why);
+    pass_all(archive, value.by, value.how, value.why);
   } else if constexpr (std::is_same_v<Bare, Leave> || std::is_same_v<Bare, Farewell>) {
     pass(archive, value.node);
   } else if constexpr (std::is_same_v<Bare, Published>) {

@@ -45,7 +45,7 @@ struct Roster {
   Generation generation;
   std::vector<Admitted> rows;  // by node
   std::string reason;          // why it replaced the one before
-  bool ending = false;
+  Ending ending = Ending::No;
 
   bool operator==(const Roster&) const = default;
   View view() const;
@@ -114,6 +114,7 @@ struct Accuse {
 // Somebody wants the whole job to end.
 struct EndJob {
   NodeId by;
+  Ending how = Ending::Stopped;
   std::string why;
 
   bool operator==(const EndJob&) const = default;

@@ -71,6 +71,12 @@ Admitted row_of(const Json& json) {
   return row;
 }
 
+Ending ending_of(int number) {
+  if (number < 0 || number > static_cast<int>(Ending::Complete))
+    throw Corrupt(fmt::format("an ending of kind {}", number));
+  return static_cast<Ending>(number);
+}
+
 // Runs `read` on the parsed text; whatever is wrong with it is Corrupt and names the key.
 template <class F>
 auto parse(const std::string& key, std::string_view text, F read) {
@@ -99,7 +105,7 @@ std::string to_json(const ViewRecord& record) {
   return dump(Json{{"generation", record.roster.generation.value()},
                    {"members", std::move(rows)},
                    {"reason", record.roster.reason},
-                   {"ending", record.roster.ending},
+                   {"ending", static_cast<int>(record.roster.ending)},
                    {"highest", std::move(highest)},
                    {"by", record.by}});
 }
@@ -120,7 +126,7 @@ ViewRecord parse_view_record(const std::string& key, std::string_view json) {
     record.roster.generation = Generation(j.at("generation").get<std::uint32_t>());
     for (const Json& row : j.at("members")) record.roster.rows.push_back(row_of(row));
     j.at("reason").get_to(record.roster.reason);
-    j.at("ending").get_to(record.roster.ending);
+    record.roster.ending = ending_of(j.at("ending").get<int>());
     for (const auto& [node, life] : j.at("highest").items())
       record.highest[NodeId(static_cast<std::uint32_t>(std::stoul(node)))] =
           Incarnation(life.get<std::uint32_t>());

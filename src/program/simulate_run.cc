@@ -320,8 +320,8 @@ void SimulateRun::print_head() const {
   fmt::print("model     {}{}\n", plan.model, how.timing_only ? ", timing only" : "");
   fmt::print("data      {}; {} samples to train\n", plan.data, plan.samples);
   fmt::print("recipe    {}\n", plan.system);
-  fmt::print("training  {}, eta {} {}, batch {} x {} workers, {} steps\n", describe(plan.rule),
-             plan.eta, describe(plan.schedule), plan.batch, plan.workers, plan.steps);
+  fmt::print("training  {}, eta {} {}, batch {} x {} workers, {}\n", describe(plan.rule), plan.eta,
+             describe(plan.schedule), plan.batch, plan.workers, length_text(plan));
   fmt::print("cluster   {}\n", describe(cluster));
   for (const Fault& fault : faults.faults) fmt::print("fault     {}\n", describe(fault));
   fmt::print(
@@ -353,8 +353,7 @@ ExitCode SimulateRun::simulate() {
   simulation.cluster = cluster;
   simulation.faults = faults;
   simulation.workers_min = count_of(flags).least;
-  simulation.journal.epochs = plan.epochs;
-  simulation.journal.steps = plan.steps;
+  set_length(simulation.journal, plan);
   simulation.journal.nodes = cluster.nodes.size();
   simulation.journal.quiet = flags.quiet;
   simulation.journal.print = [](const std::string& text) {

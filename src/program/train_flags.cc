@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "data/partition.h"
 #include "launch/ranks.h"
+#include "program/budget.h"
 #include "strategy/compatibility.h"
 #include "strategy/registry.h"
 #include "strategy/served.h"
@@ -140,6 +141,9 @@ std::vector<Option> train_options(TrainFlags& f) {
        &f.data},
       {"--epochs", "how often every sample is used", &f.epochs},
       {"--steps", "how many steps in all, in place of epochs", &f.steps},
+      {"--budget",
+       "60s, 5m, 1h of training, without evaluations: ends after the next step; or 5epochs",
+       &f.budget},
       {"--workers",
        "how many, each a process; MIN:MAX: starts MAX, and waits while fewer than MIN are left; "
        "auto: 1, or as many as were started by another launcher",
@@ -271,6 +275,11 @@ Normalization normalization_of(const TrainFlags& f) {
   return {recipe_of(f).batch_norm, f.weight_norm};
 }
 
+bool ends_by_time(const TrainFlags& f) {
+  return !f.budget.empty() && parse_budget(f.budget).seconds > 0 && f.steps == 0 &&
+         f.epochs == kEndlessEpochs;
+}
+
 void check_flags(const TrainFlags& f) {
   constexpr std::uint64_t kBatchMax = 1 << 20;
   const Recipe recipe = recipe_of(f);
@@ -284,8 +293,8 @@ void check_flags(const TrainFlags& f) {
     throw ConfigError(fmt::format("--batch {}: take 1 to {}", f.batch, kBatchMax));
   if (f.epochs == 0 && f.steps == 0)
     throw ConfigError("--epochs 0: nothing to do; give epochs or --steps");
-  if (f.epochs > 1'000'000)
-    throw ConfigError(fmt::format("--epochs {}: take 1 to 1000000", f.epochs));
+  if (f.epochs > kEndlessEpochs)
+    throw ConfigError(fmt::format("--epochs {}: take 1 to {}", f.epochs, kEndlessEpochs));
   if (!(f.test_fraction >= 0 && f.test_fraction <= 0.9))
     throw ConfigError(fmt::format("--test-fraction {}: take 0 (no test) to 0.9", f.test_fraction));
   parse_partition(f.partition);
@@ -305,7 +314,14 @@ void check_flags(const TrainFlags& f) {
                       "leave one of them away",
                       f.batch_growth, update));
   }
-  parse_schedule(f.schedule);
+  const Schedule schedule = parse_schedule(f.schedule);
+  const bool by_length = schedule.kind == Schedule::Kind::Cosine ||
+                         schedule.kind == Schedule::Kind::Poly || schedule.warmup_is_part;
+  if (ends_by_time(f) && by_length)
+    throw ConfigError(
+        fmt::format("--schedule {} with --budget {}: it follows the length of the run, in steps; "
+                    "say --epochs or --steps too, or take --schedule constant",
+                    f.schedule, f.budget));
   parse_batch_growth(f.batch_growth);
   wish_of(f);
 }
@@ -391,6 +407,8 @@ TrainPlan plan_of(const TrainFlags& f, const Dataset& dataset, std::uint64_t wor
       serves ? samples_per_update(plan.recipe.serving, plan.batch, workers, hosts) : global;
   const Epochs epochs{epoch_of(plan.recipe, plan.samples), each, plan.growth};
   plan.steps = f.steps == 0 ? epochs.steps_of(f.epochs) : Step(f.steps);
+  if (!f.budget.empty()) plan.budget = from_seconds(parse_budget(f.budget).seconds);
+  plan.by_time = ends_by_time(f);
   plan.rule = rule_of(f);
   plan.eta = eta_of(f, plan.rule);
   plan.schedule = parse_schedule(f.schedule);

@@ -20,12 +20,16 @@ struct AxisFlag {
   bool on = false, off = false;  // of one that is a switch: --overlap, --no-overlap
 };
 
+// Of a run that only a time ends.
+inline constexpr std::uint64_t kEndlessEpochs = 1'000'000;
+
 // Empty or "auto": chosen by what else is given.
 struct TrainFlags {
   std::string model = "lenet";
   std::string data = "fashion-mnist";
   std::uint64_t epochs = 5;
   std::uint64_t steps = 0;         // 0: by epochs
+  std::string budget;              // empty: none
   std::string workers = "auto";    // "4", "2:8"
   std::uint64_t batch = 64;        // per worker
   std::uint64_t global_batch = 0;  // of all; 0: what the workers' batches make
@@ -74,6 +78,8 @@ Bytes bucket_bytes_of(const TrainFlags& flags);
 Rule rule_of(const TrainFlags& flags);
 double eta_of(const TrainFlags& flags, const Rule& rule);
 Normalization normalization_of(const TrainFlags& flags);
+// Whether nothing but a time ends the run.
+bool ends_by_time(const TrainFlags& flags);
 // Whatever can be found wrong before anything is opened. Throws ConfigError.
 void check_flags(const TrainFlags& flags);
 ComputeWish wish_of(const TrainFlags& flags);

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "launch/job.h"
+#include "program/budget.h"
 #include "program/build_info.h"
 #include "program/config.h"
 #include "runtime/live/mapped_file.h"
@@ -102,9 +103,9 @@ void print_head(const TrainRun& run) {
              describe(run.dataset.train->shape()), run.dataset.train->size(),
              run.dataset.test == nullptr ? 0 : run.dataset.test->size());
   const std::string growth = describe(run.plan.growth);
-  fmt::print("training  {}, eta {} {}, batch {}{}, {} steps\n", describe(run.plan.rule),
-             run.plan.eta, describe(run.plan.schedule), run.plan.batch,
-             growth.empty() ? "" : fmt::format(" times {}", growth), run.plan.steps);
+  fmt::print("training  {}, eta {} {}, batch {}{}, {}\n", describe(run.plan.rule), run.plan.eta,
+             describe(run.plan.schedule), run.plan.batch,
+             growth.empty() ? "" : fmt::format(" times {}", growth), length_text(run.plan));
   if (run.company.part == Part::Launcher)
     fmt::print("workers   {} processes{}{}, {} samples a step in all\n", run.plan.workers,
                run.company.servers == 0 ? "" : fmt::format(" and {} servers", run.company.servers),
@@ -122,8 +123,9 @@ void print_end(const TrainRun& run) {
   const Summary& s = run.result.summary;
   fmt::print("\n{}", epoch_table(totals.rows));
   if (totals.left) {
-    fmt::print("\nstopped after step {} of {}; go on with: {} --resume {}\n", s.steps,
-               run.plan.steps, run.program, run.flags.out);
+    fmt::print("\nstopped after step {}{}; go on with: {} --resume {}\n", s.steps,
+               run.plan.by_time ? "" : fmt::format(" of {}", run.plan.steps), run.program,
+               run.flags.out);
     return;
   }
   if (totals.steps == Step(0)) {
@@ -139,9 +141,10 @@ void print_end(const TrainRun& run) {
     fmt::print("; staleness {:.2f}, at most {}", s.staleness.mean(), s.staleness.most);
   if (s.test_accuracy == s.test_accuracy)
     fmt::print("; test accuracy {:.2f} %", 100 * s.test_accuracy);
-  const std::string further = run.plan.epochs == 0
-                                  ? fmt::format("--steps {}", 2 * run.plan.steps.value())
-                                  : fmt::format("--epochs {}", 2 * run.plan.epochs);
+  const std::string further =
+      run.plan.budget > Duration::zero() ? fmt::format("--budget {}", run.flags.budget)
+      : run.plan.epochs == 0             ? fmt::format("--steps {}", 2 * run.plan.steps.value())
+                                         : fmt::format("--epochs {}", 2 * run.plan.epochs);
   fmt::print(
       "\n\nrun folder    {0}: summary.json, metrics.jsonl, trace.json (ui.perfetto.dev), "
       "TensorBoard events\nmodel         {0}/checkpoint/step-{1}/model.safetensors\n\nTry next:\n"
@@ -194,8 +197,7 @@ const std::atomic<bool>* stop_flag() { return &stop_asked; }
 
 RunJournalOptions journal_options(const TrainRun& run) {
   RunJournalOptions journal;
-  journal.epochs = run.plan.epochs;
-  journal.steps = run.plan.steps;
+  set_length(journal, run.plan);
   journal.nodes = run.plan.workers + run.plan.recipe.serving.servers;
   journal.screen = run.handed ? run.handed->screen : screen_of_stdout();
   journal.quiet = run.flags.quiet;
@@ -222,6 +224,31 @@ void require_fresh(const TrainFlags& flags) {
       flags.out, flags.out));
 }
 
+namespace {
+
+// A budget of epochs is --epochs; of a time nothing else ends the run, if nothing else is said.
+void apply_budget(TrainFlags& flags, const std::vector<std::string>& fixed) {
+  if (flags.budget.empty()) return;
+  const TrainingBudget budget = parse_budget(flags.budget);
+  const auto is_fixed = [&](const char* name) {
+    return std::ranges::find(fixed, name) != fixed.end();
+  };
+  const bool counted = is_fixed("--epochs") || is_fixed("--steps");
+  if (budget.epochs > 0 && counted && is_fixed("--budget"))
+    throw ConfigError(
+        fmt::format("--budget {}, and --epochs or --steps: take one of them", flags.budget));
+  if (budget.epochs > 0) {
+    flags.epochs = budget.epochs;
+    flags.steps = 0;
+    flags.budget.clear();
+  } else if (!counted && flags.resume.empty()) {
+    flags.epochs = kEndlessEpochs;
+    if (!is_fixed("--schedule")) flags.schedule = "constant";
+  }
+}
+
+}  // namespace
+
 std::vector<ConfigEntry> gather_flags(TrainFlags& flags, const std::vector<Option>& options,
                                       const std::vector<std::string>& given) {
   std::vector<std::string> fixed = given;
@@ -234,6 +261,7 @@ std::vector<ConfigEntry> gather_flags(TrainFlags& flags, const std::vector<Optio
   const bool counted = place_from_environment(environment_of_this_process()).world > 1;
   if (counted || !flags.hosts.empty()) fixed.emplace_back("--workers");
   if (!flags.resume.empty()) apply_resumed(flags, options, fixed);
+  apply_budget(flags, fixed);
   return config_of(options,
                    {"--out", "--resume", "--config", "--quiet", "--hosts", "--store", "--listen"});
 }

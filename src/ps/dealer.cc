@@ -150,9 +150,9 @@ void Dealer::leave(NodeId worker, Incarnation life, std::uint64_t settled) {
   it->second.shares.clear();
 }
 
-void Dealer::stop() {
-  if (stopped_ || past_ >= course_.epochs) return;
-  stopped_ = true;
+void Dealer::stop(Ending how) {
+  if (stopped() || past_ >= course_.epochs) return;
+  stopped_ = how;
   if (fresh()) {
     course_.epochs = past_;
   } else {
@@ -169,7 +169,7 @@ Dealer::Errand Dealer::errand(std::uint64_t epoch) const {
   if (!over()) return Errand::GoOn;  // as it was saved earlier: that epoch is to be made again
   if (course_.rest && !rest_told_) return Errand::Rest;
   const bool all = std::ranges::all_of(scores_, [](const auto& s) { return s.has_value(); });
-  return all || stopped_ ? Errand::Save : Errand::Evaluate;
+  return all || stopped_ == Ending::Stopped ? Errand::Save : Errand::Evaluate;
 }
 
 void Dealer::rest_told(std::uint64_t epoch) {
@@ -208,7 +208,7 @@ LedgerPlace Dealer::place() const {
 // ---- As words
 
 std::vector<std::uint64_t> Dealer::words() const {
-  std::vector<std::uint64_t> w{course_.epochs,   course_.last, stopped_ ? 1U : 0U,
+  std::vector<std::uint64_t> w{course_.epochs,   course_.last, static_cast<std::uint64_t>(stopped_),
                                whole_ ? 1U : 0U, past_,        rest_told_ ? 1U : 0U};
   put(w, total_);
   for (const std::optional<Score>& s : scores_) {
@@ -241,7 +241,7 @@ void Dealer::restore(std::span<const std::uint64_t> words) {
   const auto next = [&] { return next_word(words); };
   course_.epochs = next();
   course_.last = next();
-  const bool stopped = next() != 0;
+  const auto stopped = static_cast<Ending>(next());
   const bool whole = next() != 0;
   const std::uint64_t past = next();
   const bool rest_told = next() != 0;

@@ -19,6 +19,7 @@
 #include "base/types.h"
 #include "data/ledger.h"
 #include "learner/learner.h"
+#include "runtime/view.h"
 
 namespace shoal {
 
@@ -76,9 +77,9 @@ class Dealer {
   void leave(NodeId worker, Incarnation life, std::uint64_t settled);
   // A push was refused: its share ends as dropped, not applied.
   void drop(NodeId worker, Incarnation life, std::uint64_t number);
-  // The epoch ends with what was dealt, without evaluation, and is the last.
-  void stop();
-  bool stopped() const { return stopped_; }
+  // The epoch ends with what was dealt, and is the last; of a Stopped job it is not evaluated.
+  void stop(Ending how);
+  bool stopped() const { return stopped_ != Ending::No; }
 
   // ---- At an epoch's end
   enum class Errand : std::uint32_t {
@@ -114,7 +115,7 @@ class Dealer {
   Ledger ledger_;
   Course course_;
   bool whole_ = false;  // all that was dealt of the epoch is known here
-  bool stopped_ = false;
+  Ending stopped_ = Ending::No;
   std::uint64_t past_ = 0;
   bool rest_told_ = false;                    // at the present epoch's end
   std::vector<std::optional<Score>> scores_;  // as well

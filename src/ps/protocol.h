@@ -76,7 +76,7 @@ struct Ask {
   Incarnation life;
   std::uint32_t wants_read = 0;
   std::uint32_t wants_slots = 0;
-  std::uint32_t stops = 0;        // 1: nothing more shall be dealt
+  std::uint32_t stops = 0;        // an Ending: nothing more shall be dealt
   std::uint64_t clock = 0;        // steps in its pushes before this one
   std::uint64_t steps = 1;        // in this one
   std::uint64_t based_on = 0;     // the version that the gradient was computed at
@@ -152,7 +152,7 @@ struct Record {
   Generation directory;
   NodeId worker = kNobody;
   Incarnation life;
-  std::uint32_t end = 0;    // Lose: a SampleEnd
+  std::uint32_t end = 0;    // Lose: a SampleEnd; Stop: an Ending
   std::uint64_t clock = 0;  // after the push; Deal: before it; Lose: shares below came somewhere
   std::uint64_t based_on = 0;
   std::uint64_t samples = 0;

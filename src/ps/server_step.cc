@@ -283,6 +283,7 @@ void Server::stop_if_asked(Held& held, const Ask& ask, TaskGroup& tasks) {
   if (ask.stops == 0 || held.state->dealer()->stopped()) return;
   Record record;
   record.kind = Record::Kind::Stop;
+  record.end = ask.stops;
   commit(held, record, tasks);
 }
 

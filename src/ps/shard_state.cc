@@ -104,7 +104,7 @@ bool ShardState::apply(Record record, std::optional<Gradient> gradient) {
       break;
     }
     case Record::Kind::Saved: dealer_->saved(record.version); break;
-    case Record::Kind::Stop: dealer_->stop(); break;
+    case Record::Kind::Stop: dealer_->stop(static_cast<Ending>(record.end)); break;
     case Record::Kind::Whole: SHOAL_CHECK(false, "restore() takes it"); break;
   }
   if (complete) begin_update(record.version, std::move(sums));

@@ -24,7 +24,7 @@ class Membership {
   virtual void suspect(NodeId peer, const std::string& why) = 0;
   // Asks that the whole job ends: a view that is ending follows, in which all stop after the same
   // step.
-  virtual void end_job(const std::string& why) = 0;
+  virtual void end_job(Ending how, const std::string& why) = 0;
   // This node is done and goes in peace; others see a view without it.
   virtual void leave() = 0;
 

@@ -88,8 +88,8 @@ ViewDecision decide_view(Time now, const CoordinatorState& state,
       reason += fmt::format("node {}.{} in; ", m.node, m.incarnation);
   }
 
-  const bool ending = state.view.ending || !state.why_end.empty();
-  if (ending && !state.view.ending) reason += fmt::format("the job ends: {}; ", state.why_end);
+  const Ending ending = state.view.ending != Ending::No ? state.view.ending : state.end;
+  if (ending != state.view.ending) reason += fmt::format("the job ends: {}; ", state.why_end);
 
   if (newest == state.view.members && ending == state.view.ending)
     return {std::nullopt, fmt::format("view {} stands with {} members", state.view.generation,
@@ -103,7 +103,7 @@ ViewDecision decide_view(Time now, const CoordinatorState& state,
             true};
   // A view of fewer was formed because others had finished, and nobody will come in their place.
   const bool bound = state.view.generation == Generation(0) || state.view.size() >= options.minimum;
-  if (bound && !ending && newest.size() + finished < options.minimum)
+  if (bound && ending == Ending::No && newest.size() + finished < options.minimum)
     return {
         std::nullopt,
         fmt::format("waiting: {} of at least {} workers are here", newest.size(), options.minimum),

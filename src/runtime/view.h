@@ -15,6 +15,13 @@ namespace shoal {
 
 enum class Role : std::uint8_t { Worker, Server };
 
+// Whether and how a job is to end before its last step.
+enum class Ending : std::uint8_t {
+  No,
+  Stopped,   // members make no more steps, but save what is to be saved, and leave
+  Complete,  // the same, but first evaluate: there were to be no more steps
+};
+
 // Nodes are roles, not processes: several may share a process, and several processes a host.
 struct Member {
   NodeId node;
@@ -29,8 +36,7 @@ struct Member {
 struct View {
   Generation generation;        // 0: no view yet
   std::vector<Member> members;  // by node; the index of a member is its rank
-  // The job is to end: members make no more steps, but save what is to be saved, and leave.
-  bool ending = false;
+  Ending ending = Ending::No;
 
   auto operator<=>(const View&) const = default;
   std::size_t size() const { return members.size(); }
@@ -63,7 +69,8 @@ struct CoordinatorState {
   View view;
   Time started;
   std::vector<Candidate> candidates;  // members of the view, and those who wait to be let in
-  std::string why_end;                // somebody asked that the job ends; empty: nobody did
+  Ending end = Ending::No;            // somebody asked that the job ends so,
+  std::string why_end;                // and said why
 };
 
 struct CoordinatorOptions {

@@ -24,8 +24,8 @@ void SimMembership::suspect(NodeId peer, const std::string& why) {
   });
 }
 
-void SimMembership::end_job(const std::string& why) {
-  world_->report([w = world_, why] { w->coordinator().end_job(why); });
+void SimMembership::end_job(Ending how, const std::string& why) {
+  world_->report([w = world_, how, why] { w->end_job(how, why); });
 }
 
 void SimMembership::leave() {
@@ -78,8 +78,10 @@ void Coordinator::join(const Member& member) {
   decide();
 }
 
-void Coordinator::end_job(const std::string& why) {
-  if (state_.why_end.empty()) state_.why_end = why;
+void Coordinator::end_job(Ending how, const std::string& why) {
+  if (state_.end != Ending::No) return;
+  state_.end = how;
+  state_.why_end = why;
   decide();
 }
 

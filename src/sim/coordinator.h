@@ -19,7 +19,7 @@ class SimMembership final : public Membership {
   SimMembership(World& world, NodeId node, Incarnation incarnation)
       : world_(&world), node_(node), incarnation_(incarnation) {}
   void suspect(NodeId peer, const std::string& why) override;
-  void end_job(const std::string& why) override;
+  void end_job(Ending how, const std::string& why) override;
   void leave() override;
 
   // For the world.
@@ -40,7 +40,7 @@ class Coordinator {
 
   void start();  // begins to listen for heartbeats
   void join(const Member& member);
-  void end_job(const std::string& why);
+  void end_job(Ending how, const std::string& why);
   void leave(NodeId node, Incarnation life);
   void connection_lost(NodeId node, Incarnation life);
   // `by` accuses that life of `node`.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 
@@ -67,12 +68,7 @@ Outcome World::run(NodeProgram program) {
   const auto everyone = static_cast<std::uint32_t>(slots_.size());
   for (std::uint32_t node = 0; node < everyone; ++node) start(NodeId(node));
   if (options_.fixed_view) {
-    auto view = std::make_shared<View>();
-    view->generation = Generation(1);
-    for (std::uint32_t node = 0; node < everyone; ++node)
-      view->members.push_back(member(NodeId(node)));
-    for (std::uint32_t node = 0; node < everyone; ++node)
-      view_arrives(NodeId(node), Incarnation(1), view);
+    fix_view(Ending::No);
   } else {
     coordinator_.start();
   }
@@ -221,6 +217,24 @@ void World::each_applicant(const std::function<void(const Member&)>& visit) {
 
 void World::report(std::function<void()> what) {
   at(now() + random_.duration(50us, 2ms), std::move(what));
+}
+
+// Where nobody watches all hear of it at once, so that none can leave in between; where one has
+// left the job is at its end already.
+void World::end_job(Ending how, const std::string& why) {
+  if (!options_.fixed_view) return coordinator_.end_job(how, why);
+  if (up_ == slots_.size() && !std::exchange(fixed_end_, true)) fix_view(how);
+}
+
+void World::fix_view(Ending ending) {
+  auto view = std::make_shared<View>();
+  view->generation = Generation(ending == Ending::No ? 1 : 2);
+  view->ending = ending;
+  const auto everyone = static_cast<std::uint32_t>(slots_.size());
+  for (std::uint32_t node = 0; node < everyone; ++node)
+    view->members.push_back(member(NodeId(node)));
+  for (std::uint32_t node = 0; node < everyone; ++node)
+    view_arrives(NodeId(node), Incarnation(1), view);
 }
 
 void World::announce(NodeId node, const ViewPtr& view, Duration delay) {

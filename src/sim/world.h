@@ -34,7 +34,8 @@ struct WorldOptions {
   Recorder* recorder = nullptr;
   FaultPlan faults{};
   CoordinatorOptions coordinator{};  // expected is set to the number of nodes
-  // All nodes are in view 1 from the start and no one watches them: for benchmarks and formulas.
+  // All nodes are in view 1 from the start and no one watches them: for benchmarks and formulas. A
+  // job that is asked to end has a second one.
   bool fixed_view = false;
   Duration time_limit = std::chrono::hours(1);  // virtual; a run that lasts longer has hung
 };
@@ -100,6 +101,7 @@ class World {
   bool hears(NodeId node, Incarnation life) const;
   void each_applicant(const std::function<void(const Member&)>& visit);
   void report(std::function<void()> what);  // to the coordinator
+  void end_job(Ending how, const std::string& why);
   void announce(NodeId node, const ViewPtr& view, Duration delay);
   void fence(NodeId node, const std::string& why);
 
@@ -149,6 +151,7 @@ class World {
   void bury();
   void dispatch(Occurrence& occurrence);
   void view_arrives(NodeId node, Incarnation life, const ViewPtr& view);
+  void fix_view(Ending ending);
   void apply(const Fault& fault);
   bool strike(const Fault& fault);  // whether it had any effect
   void undo(const Fault& fault);
@@ -173,6 +176,7 @@ class World {
   std::vector<NodeId> ending_;
   std::vector<NodeId> cut_off_;  // by partitions; may hold a node twice
   bool healed_ = false;
+  bool fixed_end_ = false;    // of a fixed view: it is ending
   std::size_t up_ = 0;        // nodes that live
   std::size_t done_ = 0;      // whose program has returned
   std::size_t restarts_ = 0;  // that are due

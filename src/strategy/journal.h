@@ -45,7 +45,7 @@ struct EnsembleScore {
 // An evaluation by all workers together. The same may be reported twice, when workers were lost.
 struct EvaluationReport {
   Step step;                // the state is that before it
-  std::uint64_t epoch = 0;  // as many are finished
+  std::uint64_t epoch = 0;  // as many are finished; a part of one at the run's end counts
   Score total;
   Duration took{};
   // Where workers have models of their own: the mean of their squared distances to the result.
@@ -66,9 +66,9 @@ class Journal {
   virtual void measured(const Staleness& staleness) { (void)staleness; }
   // What was chosen where the recipe leaves it open, and why.
   virtual void chosen(const std::string& what) { (void)what; }
-  // Asked before every step: true when this worker shall save what is to be saved, and leave. The
+  // Asked before every step: whether this worker shall save what is to be saved, and leave. The
   // answer is the same on all members of the view.
-  virtual bool leave() = 0;
+  virtual Ending leave() = 0;
 };
 
 }  // namespace shoal

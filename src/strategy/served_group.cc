@@ -159,7 +159,7 @@ UpdateStep ServedGroup::leaf_step() const {
 // Who is lost gets no answer.
 Task<void> ServedGroup::answer(NodeId from, Help help) {
   const Holder member{from, help.life};
-  if (help.stops != 0) stops_ = true;
+  if (help.stops != Ending::No) stops_ = help.stops;
   try {
     // It may know of a view that has not come here yet.
     while (node_.membership.now().generation < help.view) co_await changed_.wait();

@@ -76,10 +76,10 @@ class ServedGroup {
   // The sum of the gradients of all pieces. Of what this worker computed itself the score is
   // reported, and the time; and how long it waited for others.
   Task<void> gradient(Round round, Range sum, StepReport& report);
-  void open();                           // It has samples, and will have more.
-  void close();                          // It has left the servers.
-  void epoch_over(std::uint64_t epoch);  // Members shall see to its end.
-  bool stops() const { return stops_; }  // A member wants that nothing more is dealt.
+  void open();                             // It has samples, and will have more.
+  void close();                            // It has left the servers.
+  void epoch_over(std::uint64_t epoch);    // Members shall see to its end.
+  Ending stops() const { return stops_; }  // A member wants that nothing more is dealt.
 
   // ---- As member
   // Until the end of an epoch is to be seen to, which is returned; or until this worker leads. It
@@ -100,7 +100,7 @@ class ServedGroup {
     Incarnation life;
     Generation view;          // by which it found the leader
     std::uint64_t epoch = 0;  // it has seen the ends of those before
-    std::uint32_t stops = 0;
+    Ending stops = Ending::No;
     std::uint32_t brings = 0;  // 1: a gradient, of
     std::uint64_t round = 0;   // this round's
     std::uint64_t piece = 0;   // piece
@@ -158,7 +158,7 @@ class ServedGroup {
   std::vector<Piece> pieces_;
   std::optional<Arena> spare_;  // for the gradient of a second piece
   bool open_ = false;
-  bool stops_ = false;
+  Ending stops_ = Ending::No;
   std::optional<std::uint64_t> over_;  // the epoch whose end it is
   Signal changed_;
   Help incoming_;

@@ -29,7 +29,7 @@ Task<std::optional<std::uint64_t>> ServedGroup::help(std::uint64_t epoch, Journa
     help.life = node_.incarnation;
     help.view = view;
     help.epoch = epoch;
-    help.stops = journal != nullptr && journal->leave() ? 1 : 0;
+    help.stops = journal == nullptr ? Ending::No : journal->leave();
     help.brings = made ? 1 : 0;
     if (made) {
       help.round = made->order.round;

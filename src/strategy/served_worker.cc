@@ -93,7 +93,7 @@ Task<void> ServedWorker::train() {
 Task<void> ServedWorker::come_in() {
   Ask ask;
   ask.epoch = epoch_;
-  ask.stops = leaves() ? 1 : 0;
+  ask.stops = static_cast<std::uint32_t>(leaves());
   Client::Room here;
   here.rest = replica_.rest();
   const Answer answer = co_await client_.enter(ask, here);
@@ -130,7 +130,7 @@ Ask ServedWorker::ask_for_share() const {
   ask.wants_share = options_.batch * options_.serving.write_back;
   ask.share = clock_ + held_;
   ask.settled = settled_;
-  ask.stops = stops_ ? 1 : 0;
+  ask.stops = static_cast<std::uint32_t>(stops_);
   return ask;
 }
 

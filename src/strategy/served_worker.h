@@ -83,7 +83,10 @@ class ServedWorker {
   Task<void> save();
   Task<Score> evaluate(std::uint32_t block);
 
-  bool leaves() { return (journal_ != nullptr && journal_->leave()) || group_.stops(); }
+  Ending leaves() {
+    const Ending own = journal_ == nullptr ? Ending::No : journal_->leave();
+    return own != Ending::No ? own : group_.stops();
+  }
   Range of(const Range& all, std::uint32_t shard) const {
     return all.slice(cuts_[shard].at, cuts_[shard].n);
   }
@@ -130,7 +133,7 @@ class ServedWorker {
   bool over_ = false;  // the epoch is
   bool end_ = false;
   bool left_ = false;  // it has no samples, and nobody waits for it
-  bool stops_ = false;
+  Ending stops_ = Ending::No;
   StepReport report_;
   Answer next_;  // what comes after this step
 };

@@ -62,9 +62,10 @@ class Worker {
   Task<void> choose(const Group& group, bool anew);
   Task<void> receive_state(const Group& group);
   void agreed(Generation generation);
-  bool finished() const { return replica_.step >= options_.steps; }
   // Before the next step; the same on all members.
-  bool ends() { return finished() || (journal_ != nullptr && journal_->leave()); }
+  Ending leave() const { return journal_ == nullptr ? Ending::No : journal_->leave(); }
+  bool finished() const { return replica_.step >= options_.steps || leave() == Ending::Complete; }
+  bool ends() const { return finished() || leave() != Ending::No; }
   Task<void> step(const Group& group);
   Task<bool> make_step(const Group& group);
   Task<void> commit(Generation generation, Rank rank);
@@ -290,7 +291,8 @@ Task<void> Worker::evaluate(const Group& group) {
   EvaluationReport report;
   report.step = replica_.step;
   const LedgerPlace place = replica_.ledger.place();
-  report.epoch = position(place.epoch, place.done()) / replica_.ledger.samples_per_epoch();
+  const std::uint64_t all = replica_.ledger.samples_per_epoch();
+  report.epoch = (position(place.epoch, place.done()) + all - 1) / all;
   report.total = co_await evaluation_.run(group, kEvaluation + 2 * replica_.step.value());
   report.took = node_.env.now() - begin;
   evaluated_ = replica_.step;

@@ -174,10 +174,11 @@ std::string ProgressText::live_line(const ProgressNow& now) const {
     fields.push_back({6, fmt::format("waiting {:.0f} %", 100 * recent.waiting)});
   if (now.bytes_sent > Bytes(0))
     fields.push_back({7, fmt::format("sent {}", short_bytes(now.bytes_sent))});
-  if (now.steps > now.step && recent.steps_per_s > 0) {
-    const double left = static_cast<double>((now.steps - now.step).value()) / recent.steps_per_s;
-    fields.push_back({2, fmt::format("{} left", short_duration(left))});
-  }
+  double left = std::isnan(now.left_s) ? kUnknown : std::max(0.0, now.left_s);
+  if (now.steps > now.step && recent.steps_per_s > 0)
+    left =
+        std::fmin(left, static_cast<double>((now.steps - now.step).value()) / recent.steps_per_s);
+  if (!std::isnan(left)) fields.push_back({2, fmt::format("{} left", short_duration(left))});
   // The last column stays free: some terminals wrap when it is filled.
   const std::size_t width =
       screen_.terminal ? std::max<std::size_t>(screen_.width, 20) - 1 : std::string::npos;

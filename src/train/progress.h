@@ -31,6 +31,7 @@ struct ProgressNow {
   double compute_s = 0;
   double wait_s = 0;
   Bytes bytes_sent;
+  double left_s = kUnknown;  // until the run ends by time
 };
 
 struct EpochRow {

@@ -39,7 +39,7 @@ RunJournal::RunJournal(Node& node, RunFolder& folder, RunJournalOptions options)
 
 void RunJournal::view_begun(const View& view) {
   view_ = view.generation;
-  const bool ends_now = view.ending && !std::exchange(ending_, view.ending);
+  const bool ends_now = std::exchange(ending_, view.ending) != view.ending;
   // Lives are counted from 1, so that each tells how many of its node were lost before.
   lost_ = options_.nodes - std::min<std::uint64_t>(options_.nodes, view.size());
   for (const Member& m : view.members) lives_[m.node] = m.incarnation;
@@ -56,10 +56,24 @@ void RunJournal::show(const std::string& text) const {
   if (totals_.speaks && !options_.quiet && !text.empty()) options_.print(text);
 }
 
-bool RunJournal::leave() {
+Ending RunJournal::leave() {
   const bool asked = options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed);
-  totals_.left = asked || ending_;
-  return totals_.left;
+  const Ending how = asked ? Ending::Stopped : ending_;
+  totals_.left = how == Ending::Stopped;
+  return how;
+}
+
+Duration RunJournal::trained(Time now) const {
+  return now - totals_.begin - totals_.evaluation + totals_.missed;
+}
+
+// One asks for all: they stop after the same step, in the view that follows.
+void RunJournal::end_if_spent(Time now) {
+  if (options_.budget <= Duration::zero() || !totals_.speaks || asked_ == view_) return;
+  if (ending_ != Ending::No || trained(now) < options_.budget) return;
+  asked_ = view_;
+  node_.membership.end_job(
+      Ending::Complete, fmt::format("its budget of {:.4g} s is spent", seconds(options_.budget)));
 }
 
 void RunJournal::add_spans(const StepReport& report, Time now) {
@@ -116,6 +130,7 @@ Task<void> RunJournal::step_done(StepReport report) {
   p.epochs = options_.epochs;
   p.step = report.step + Step(1);
   p.steps = options_.steps;
+  if (options_.budget > Duration::zero()) p.left_s = seconds(options_.budget - trained(now));
   p.loss = mean_loss(epoch_score_);
   p.accuracy = accuracy(epoch_score_);
   p.samples = totals_.samples;
@@ -123,6 +138,7 @@ Task<void> RunJournal::step_done(StepReport report) {
   p.wait_s = seconds(totals_.wait);
   p.bytes_sent = m.bytes_sent;
   show(progress_.step(p));
+  end_if_spent(now);
 }
 
 EvaluationRow RunJournal::evaluation_row(const EpochRow& row, const EvaluationReport& report,

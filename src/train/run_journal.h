@@ -23,6 +23,7 @@ struct RunJournalOptions {
   bool quiet = false;                                 // no progress, only warnings
   std::function<void(const std::string&)> print;      // to the user
   std::function<void(const std::string&)> warn = {};  // at once, also when quiet
+  Duration budget{};  // of training, without evaluations; 0: none. Then the job ends.
   // Set by a signal: leave. For a worker that is alone: the others would not know.
   const std::atomic<bool>* stop = nullptr;
 };
@@ -64,7 +65,7 @@ class RunJournal final : public Journal {
   void saved(Step step) override;
   void measured(const Staleness& staleness) override { totals_.staleness = staleness; }
   void chosen(const std::string& what) override;
-  bool leave() override;
+  Ending leave() override;
 
   // What is waiting is written, and the live line ended.
   Task<void> close();
@@ -73,6 +74,8 @@ class RunJournal final : public Journal {
 
  private:
   void show(const std::string& text) const;
+  Duration trained(Time now) const;  // without evaluations
+  void end_if_spent(Time now);
   void add_spans(const StepReport& report, Time now);
   EvaluationRow evaluation_row(const EpochRow& row, const EvaluationReport& report, Time now) const;
 
@@ -84,11 +87,12 @@ class RunJournal final : public Journal {
   RunTotals totals_;
   Generation view_;
   std::map<NodeId, Incarnation> lives_;  // of every node, the last that was seen
-  std::uint64_t lost_ = 0;  // nodes, if a step is made in this view, or it is the first that is
-                            // ending: in later ones they may have left in peace
-  bool ending_ = false;     // the view is
-  Score epoch_score_;       // since the last evaluation
-  Time epoch_begin_{};      // when it ended
+  std::uint64_t lost_ = 0;      // nodes, if a step is made in this view, or it is the first that is
+                                // ending: in later ones they may have left in peace
+  Ending ending_ = Ending::No;  // of the view
+  Generation asked_;            // in this view, that the job ends
+  Score epoch_score_;           // since the last evaluation
+  Time epoch_begin_{};          // when it ended
   std::uint64_t epoch_samples_ = 0;
   bool started_ = false;
 };

@@ -84,7 +84,7 @@ class Watch final : public Journal {
     co_return;
   }
   void saved(Step) override {}
-  bool leave() override { return false; }
+  Ending leave() override { return Ending::No; }
 
  private:
   ServedJob& job_;

@@ -173,6 +173,19 @@ Summary summarize(const TrainPlan& plan, const RunTotals& totals, const Ledger& 
 
 }  // namespace
 
+std::string length_text(const TrainPlan& plan) {
+  const std::string steps = fmt::format("{} steps", plan.steps);
+  if (plan.budget <= Duration::zero()) return steps;
+  const std::string time = fmt::format("{:.4g} s", seconds(plan.budget));
+  return plan.by_time ? time : fmt::format("{}, {} at most", steps, time);
+}
+
+void set_length(RunJournalOptions& journal, const TrainPlan& plan) {
+  journal.budget = plan.budget;
+  journal.epochs = plan.by_time ? 0 : plan.epochs;
+  journal.steps = plan.by_time ? Step() : plan.steps;
+}
+
 Task<void> train_worker(Node& node, Learner& learner, const TrainPlan& plan,
                         const RunJournalOptions& options, TrainResult& result) {
   RunFolderOptions place = plan.folder;

@@ -35,6 +35,8 @@ struct TrainPlan {
   std::uint64_t global_batch = 0;  // of all; 0: as many as these make
   Step steps;                      // in all
   std::uint64_t epochs = 0;        // 0: given by steps
+  Duration budget{};               // of training, after which it ends; 0: none
+  bool by_time = false;            // steps and epochs are only what it will never come to
   Rule rule;
   double eta = 0.1;
   Schedule schedule;
@@ -54,6 +56,11 @@ struct TrainPlan {
   Bytes memory_before;                      // the most that this process had, without the model;
   std::function<Bytes()> memory_peak = {};  // and so far. May be empty.
 };
+
+// "1000 steps", "60 s".
+std::string length_text(const TrainPlan& plan);
+// What the journal is to know of it.
+void set_length(RunJournalOptions& journal, const TrainPlan& plan);
 
 struct TrainResult {
   Summary summary;

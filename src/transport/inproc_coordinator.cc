@@ -28,9 +28,11 @@ void InprocCoordinator::enter(const Member& member, Listener listener) {
   decide();
 }
 
-void InprocCoordinator::end_job(const std::string& why) {
+void InprocCoordinator::end_job(Ending how, const std::string& why) {
   const std::lock_guard lock(mutex_);
-  if (state_.why_end.empty()) state_.why_end = why;
+  if (state_.end != Ending::No) return;
+  state_.end = how;
+  state_.why_end = why;
   decide();
 }
 

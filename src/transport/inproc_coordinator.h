@@ -28,7 +28,7 @@ class InprocCoordinator {
   InprocCoordinator(CoordinatorOptions options, Clock clock);
 
   void enter(const Member& member, Listener listener);
-  void end_job(const std::string& why);
+  void end_job(Ending how, const std::string& why);
   void leave(NodeId node, Incarnation life);  // in peace
   void connection_lost(NodeId node, Incarnation life, const std::string& why);
   // `by` accuses that life of `node`. Who is out of the view itself accuses in vain.
@@ -58,7 +58,7 @@ class InprocMembership final : public Membership {
       : coordinator_(&coordinator), node_(node), incarnation_(incarnation) {}
 
   void suspect(NodeId peer, const std::string& why) override;
-  void end_job(const std::string& why) override { coordinator_->end_job(why); }
+  void end_job(Ending how, const std::string& why) override { coordinator_->end_job(how, why); }
   void leave() override { coordinator_->leave(node_, incarnation_); }
 
   // For the world.

@@ -67,6 +67,12 @@ class Compare(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual({row["world"] for row in self.rows()}, {"live"})
 
+    def test_live_for_a_time(self):
+        done = compare("--like", "pytorch,downpour", "--budget", "1s", "--workers", 2, *SMALL, "--out", self.out)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        for row in self.rows():
+            self.assertLess(float(row["wall_s"]), 2, msg=row["system"])
+
     def test_a_run_that_fails_is_told_of(self):
         done = compare("--like", "pytorch,easgd", "--simulate", "--budget", "1epochs", "--workers", 2, "--model", "mlp",
                        *SMALL[2:], *COSTS, "--lr", "1e20", "--out", self.out)

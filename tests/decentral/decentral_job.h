@@ -152,7 +152,7 @@ struct DecentralJob {
     }
     Task<void> evaluated(EvaluationReport) override { co_return; }
     void saved(Step) override {}
-    bool leave() override { return false; }
+    Ending leave() override { return Ending::No; }
 
    private:
     DecentralJob& job_;

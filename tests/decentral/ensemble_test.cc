@@ -83,7 +83,7 @@ class Told final : public Journal {
     co_return;
   }
   void saved(Step) override {}
-  bool leave() override { return false; }
+  Ending leave() override { return Ending::No; }
   EvaluationReport last;
 };
 

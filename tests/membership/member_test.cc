@@ -69,20 +69,20 @@ TEST(Member, WhenOneAsksForTheEndEveryViewFromThenOnIsEnding) {
   job.start_all(4);
   const Slot coordinator = job.coordinator();
   const Slot asks = (coordinator + 1) % 4;
-  job.node(asks).life->end_job("a signal");
+  job.node(asks).life->end_job(Ending::Stopped, "a signal");
   job.sim().run_for(100ms);
   EXPECT_EQ(job.history().views(), 2U);
-  EXPECT_TRUE(job.history().last().ending);
+  EXPECT_EQ(job.history().last().ending, Ending::Stopped);
   EXPECT_EQ(job.history().last().size(), 4U);
   EXPECT_THAT(job.log().back(), HasSubstr("the job ends: node"));
   for (Slot slot = 0; slot < 4; ++slot)
-    EXPECT_TRUE(job.history().seen_by(NodeId(slot))->ending) << slot;
+    EXPECT_EQ(job.history().seen_by(NodeId(slot))->ending, Ending::Stopped) << slot;
 
   job.sim().crash(coordinator);
   std::vector<Slot> rest{0, 1, 2, 3};
   std::erase(rest, coordinator);
   ASSERT_TRUE(job.forms(1s, rest));
-  EXPECT_TRUE(job.history().last().ending) << "also under the next coordinator";
+  EXPECT_EQ(job.history().last().ending, Ending::Stopped) << "also under the next coordinator";
   EXPECT_EQ(job.history().violation(), "");
 }
 

@@ -63,7 +63,7 @@ std::vector<Message> one_of_each() {
           Heartbeat(),
           heartbeat,
           Accuse{NodeId(1), accusation},
-          EndJob{NodeId(3), "SIGTERM"},
+          EndJob{NodeId(3), Ending::Complete, "SIGTERM"},
           Leave{NodeId(4)},
           Published{roster()},
           Evicted{NodeId(2), Incarnation(1), "silent for 1.1 s"},

@@ -112,7 +112,7 @@ TEST_F(DealerTest, TheLastEpochMayBeShort) {
 
 TEST_F(DealerTest, WhatIsOutWhenItIsStoppedEndsAndIsSaved) {
   dealer.deal(wish(0, 0, 0));
-  dealer.stop();
+  dealer.stop(Ending::Stopped);
   EXPECT_EQ(dealer.left(), 0U);
   EXPECT_FALSE(dealer.over());
   EXPECT_EQ(dealer.deal(wish(0, 1, 1)).n, 0U);
@@ -126,6 +126,24 @@ TEST_F(DealerTest, WhatIsOutWhenItIsStoppedEndsAndIsSaved) {
   EXPECT_EQ(next.left(), 6U);
 }
 
+TEST_F(DealerTest, WhatIsOutWhenItsTimeIsSpentEndsAndIsEvaluated) {
+  dealer.deal(wish(0, 0, 0));
+  dealer.stop(Ending::Complete);
+  EXPECT_EQ(dealer.deal(wish(0, 1, 1)).n, 0U);
+  EXPECT_TRUE(dealer.over());
+  Dealer copy(Ledger(Seed(3), 10), {.epochs = 2, .blocks = 2});
+  copy.restore(dealer.words());
+  for (Dealer* const one : {&dealer, &copy}) {
+    for (std::uint32_t block = 0; block < 2; ++block) {
+      EXPECT_EQ(one->errand(0), Dealer::Errand::Evaluate) << block;
+      one->score(0, block, Score{});
+    }
+    EXPECT_EQ(one->errand(0), Dealer::Errand::Save);
+    one->saved(0);
+    EXPECT_EQ(one->errand(0), Dealer::Errand::End);
+  }
+}
+
 TEST_F(DealerTest, AnEpochThatWasLostIsNotAtItsStart) {
   EXPECT_FALSE(dealer.at_start()) << "workers may be in the middle of a step";
   dealer.begin_job();
@@ -135,7 +153,7 @@ TEST_F(DealerTest, AnEpochThatWasLostIsNotAtItsStart) {
 }
 
 TEST_F(DealerTest, StoppedBetweenEpochsNothingMoreIsBegun) {
-  dealer.stop();
+  dealer.stop(Ending::Stopped);
   EXPECT_TRUE(dealer.over());
   EXPECT_EQ(dealer.errand(0), Dealer::Errand::End);
 }

@@ -70,7 +70,7 @@ struct ServedJob {
       const std::lock_guard lock(job_.mutex);
       job_.measured = staleness;
     }
-    bool leave() override { return false; }
+    Ending leave() override { return Ending::No; }
 
    private:
     std::size_t note(const StepReport& report) {

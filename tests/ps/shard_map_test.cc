@@ -6,7 +6,7 @@ namespace shoal {
 namespace {
 
 View view_of(const std::vector<Member>& members, std::uint32_t generation = 1) {
-  return View{Generation(generation), members, false};
+  return View{Generation(generation), members, Ending::No};
 }
 Member member(std::uint32_t node, Role role, std::uint32_t life = 1) {
   return {NodeId(node), role, node, HostId(node), Incarnation(life)};

@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 class FakeMembership final : public Membership {
  public:
   void suspect(NodeId, const std::string&) override {}
-  void end_job(const std::string&) override {}
+  void end_job(Ending, const std::string&) override {}
   void leave() override {}
   void view(std::uint32_t generation) {
     View view;

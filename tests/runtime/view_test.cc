@@ -104,6 +104,7 @@ TEST_P(DecideView, Decides) {
   state.view = c.now;
   state.started = c.started;
   state.candidates = c.candidates;
+  state.end = c.why_end.empty() ? Ending::No : Ending::Stopped;
   state.why_end = c.why_end;
   CoordinatorOptions options;
   options.expected = c.expected;
@@ -277,20 +278,21 @@ TEST(DecideView, AJobThatIsAskedToEndGetsOneViewThatSaysSoAndNoOtherAfterwards) 
   CoordinatorState state;
   state.view = both;
   state.candidates = {here(m0), here(m1)};
+  state.end = Ending::Complete;
   state.why_end = "SIGTERM";
   const ViewDecision ends = decide_view(kNow, state, {});
   ASSERT_TRUE(ends.view.has_value());
   EXPECT_EQ(describe(*ends.view), "view 5: 0.1 1.1");
-  EXPECT_TRUE(ends.view->ending);
+  EXPECT_EQ(ends.view->ending, Ending::Complete);
   EXPECT_EQ(ends.reason, "the job ends: SIGTERM");
 
   state.view = *ends.view;
-  state.why_end.clear();  // Another coordinator knows only the view.
+  state.end = Ending::No;  // Another coordinator knows only the view.
   EXPECT_FALSE(decide_view(kNow, state, {}).view.has_value());
   state.candidates = {here(m0), lost(m1)};
   const ViewDecision later = decide_view(kNow, state, {});
   ASSERT_TRUE(later.view.has_value());
-  EXPECT_TRUE(later.view->ending);
+  EXPECT_EQ(later.view->ending, Ending::Complete);
   EXPECT_EQ(later.reason, "node 1 out (connection lost)");
 }
 

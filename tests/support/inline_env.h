@@ -72,22 +72,22 @@ class InlineEnv final : public Env {
 
 // What a task ended with.
 template <class T>
-struct Ending {
+struct Ended {
   std::optional<detail::Result<T>> value;
   std::exception_ptr error;
 };
 
 template <class T>
-Task<void> run_into(Task<T> task, Ending<T>& ending) {
+Task<void> run_into(Task<T> task, Ended<T>& ended) {
   try {
     if constexpr (std::is_void_v<T>) {
       co_await std::move(task);
-      ending.value.emplace();
+      ended.value.emplace();
     } else {
-      ending.value.emplace(co_await std::move(task));
+      ended.value.emplace(co_await std::move(task));
     }
   } catch (...) {
-    ending.error = std::current_exception();
+    ended.error = std::current_exception();
   }
 }
 
@@ -98,16 +98,16 @@ T run(Task<T> task) {
   Context context;
   context.executor = &executor;
   TaskGroup group(context);
-  Ending<T> ending;
-  group.spawn(run_into(std::move(task), ending));
+  Ended<T> ended;
+  group.spawn(run_into(std::move(task), ended));
   executor.run_ready();
   if (group.running() > 0) {
     group.cancel();
     executor.run_ready();
     throw std::logic_error("the task waits for something that no one will do");
   }
-  if (ending.error) std::rethrow_exception(ending.error);
-  if constexpr (!std::is_void_v<T>) return std::move(*ending.value);
+  if (ended.error) std::rethrow_exception(ended.error);
+  if constexpr (!std::is_void_v<T>) return std::move(*ended.value);
 }
 
 }  // namespace shoal

@@ -43,7 +43,7 @@ class ManyWorkers : public testing::Test {
     return world.emplace(cluster, WorldOptions{.seed = Seed(4), .coordinator = views});
   }
   Task<void> work(Node& node) {
-    QuadraticLearner learner({.seed = Seed(11), .dimensions = Elements(101)});
+    QuadraticLearner learner({.seed = Seed(11), .dimensions = Elements(101), .held_out = held_out});
     nodes[node.id] = &node;
     TrainResult result;
     co_await train_worker(node, learner, plan, journal, result);
@@ -73,6 +73,7 @@ class ManyWorkers : public testing::Test {
   }
 
   TrainPlan plan;
+  std::uint64_t held_out = 0;
   RunJournalOptions journal;
   std::optional<World> world;
   std::map<NodeId, Node*> nodes;  // that live
@@ -98,7 +99,8 @@ TEST_F(ManyWorkers, OneSpeaksAndAllWriteTheirSteps) {
 }
 
 TEST_F(ManyWorkers, WhenOneIsAskedToEndAllStopAfterTheSameStepWithACheckpointOfIt) {
-  start().at(Time(700ms), [this] { nodes.at(NodeId(1))->membership.end_job("a signal"); });
+  start().at(Time(700ms),
+             [this] { nodes.at(NodeId(1))->membership.end_job(Ending::Stopped, "a signal"); });
   run();
   ASSERT_EQ(results.size(), 3U);
   const Step stopped = results[NodeId(0)].summary.steps;
@@ -114,11 +116,32 @@ TEST_F(ManyWorkers, WhenOneIsAskedToEndAllStopAfterTheSameStepWithACheckpointOfI
   EXPECT_EQ(parse_summary(file("summary.json"), "it").steps, stopped);
 }
 
+TEST_F(ManyWorkers, WhenItsTimeIsSpentAllStopAfterTheSameStepAndEvaluate) {
+  journal.budget = 700ms;
+  held_out = 12;
+  start();
+  run();
+  ASSERT_EQ(results.size(), 3U);
+  const Summary& s = results[NodeId(0)].summary;
+  EXPECT_GE(s.wall_s, 0.7);
+  EXPECT_LT(s.wall_s, 0.8) << "a step, and the news of the end";
+  EXPECT_LT(s.steps, Step(95));
+  for (const auto& [node, result] : results) {
+    EXPECT_FALSE(result.totals.left) << "it is complete, node " << node.value();
+    EXPECT_EQ(result.summary.steps, s.steps) << node.value();
+    EXPECT_EQ(result.summary.params_sha256, s.params_sha256) << node.value();
+    ASSERT_FALSE(result.summary.evaluations.empty()) << node.value();
+    EXPECT_EQ(result.summary.evaluations.back().step, s.steps) << node.value();
+  }
+  EXPECT_THAT(file("checkpoint/latest"), HasSubstr(fmt::format("step-{}", s.steps)));
+}
+
 TEST_F(ManyWorkers, WhoeverIsLostWhileAllStopTheCheckpointIsThere) {
   std::size_t survivors = 3;
   for (Duration after = 0ms; after < 12ms; after += 1ms) {
     results.clear();
-    start().at(Time(700ms), [this] { nodes.at(NodeId(1))->membership.end_job("a signal"); });
+    start().at(Time(700ms),
+               [this] { nodes.at(NodeId(1))->membership.end_job(Ending::Stopped, "a signal"); });
     world->at(Time(700ms + after), [this] { world->kill(NodeId(0), false); });
     run();
     survivors = std::min(survivors, results.size());

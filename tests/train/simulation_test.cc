@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "learner/quadratic.h"
 #include "sim/words.h"
+#include "strategy/registry.h"
 #include "train/paced_learner.h"
 
 namespace shoal {
@@ -53,6 +54,7 @@ struct SimulationTest : testing::Test {
     simulation.cluster.timing_only = learner.substance() == Substance::Phantom;
     simulation.faults = parse_faults(faults, plan.workers);
     simulation.journal.quiet = true;
+    set_length(simulation.journal, plan);
     Simulated s;
     s.result = simulate(plan, learner, simulation, [&](const std::string& path, auto content) {
       s.files[path] = {reinterpret_cast<const char*>(content.data()), content.size()};
@@ -71,6 +73,26 @@ TEST_F(SimulationTest, OneSeedLeavesTheSameFilesAndHashTwice) {
   EXPECT_EQ(first.files, second.files);
   plan.seed = Seed(4);
   EXPECT_NE(run(learner).result.outcome.hash, first.result.outcome.hash);
+}
+
+TEST_F(SimulationTest, ARunThatATimeEndsLastsThatLongAndIsEvaluatedWhoeverUpdates) {
+  PacedLearner learner(quadratic, pace);
+  plan.epochs = 1000;
+  plan.steps = Step(8000);
+  plan.budget = 40ms;
+  for (const char* system : {"pytorch", "downpour", "diloco"}) {
+    plan.system = system;
+    plan.recipe = find_system(system).recipe;
+    for (const char* faults : {"none", "crash:1@20ms+5ms"}) {
+      const Summary s = run(learner, faults).result.train.summary;
+      const std::string what = fmt::format("{}, faults {}", system, faults);
+      EXPECT_GE(s.wall_s, 0.04) << what;
+      // Where nodes come and go the news take some milliseconds.
+      EXPECT_LT(s.wall_s, 0.06) << what;
+      ASSERT_FALSE(s.evaluations.empty()) << what;
+      EXPECT_EQ(s.evaluations.back().step, s.steps) << what;
+    }
+  }
 }
 
 // In step servers inside the workers deal and add up as owners do: in the order of workers; two

@@ -170,6 +170,19 @@ class Killed(WorkersTest):
 
 
 class Stopped(WorkersTest):
+    def test_a_time_ends_the_run_with_an_evaluation_and_a_checkpoint(self):
+        for like in ("pytorch", "downpour", "gosgd"):
+            with self.subTest(like):
+                folder = self.scratch / like
+                finished = self.start(folder, *TINY, "--like", like, "--workers", "2", "--budget", "1.5s").finish()
+                self.assertEqual(finished.code, 0, finished)
+                s = summary(folder)
+                self.assertGreaterEqual(s["wall_s"], 1.5)
+                self.assertLess(s["wall_s"], 4)
+                self.assertEqual(s["evaluations"][-1]["step"], s["steps"])
+                self.assertEqual(complete_checkpoint(folder), s["steps"])
+                self.assertNotIn("stopped after step", finished.out)
+
     def test_all_stop_after_the_same_step_and_any_number_goes_on(self):
         folder = self.scratch / "stopped"
         training = self.start(folder, *TINY, "--epochs", "20", "--workers", "4", "--save-every", "100000")

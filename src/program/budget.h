@@ -1,0 +1,17 @@
+// How long a run may train: a text form for flags.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace shoal {
+
+// Of training, without evaluations; one of them is 0.
+struct TrainingBudget {
+  double seconds = 0;
+  std::uint64_t epochs = 0;
+};
+// "60s", "5m", "5min", "1h", "5epochs". Throws ConfigError.
+TrainingBudget parse_budget(const std::string& text);
+
+}  // namespace shoal
