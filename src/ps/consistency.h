@@ -21,6 +21,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -61,10 +62,22 @@ struct ClockRow {
 struct ClockTable {
   std::vector<ClockRow> rows;  // by worker
 
-  bool operator==(const ClockTable&) const = default;
+  bool operator==(const ClockTable& other) const { return rows == other.rows; }
   ClockRow* find(NodeId worker, Incarnation life);
+  void clear();
+  // The least clock of those that are present in the view; none of nobody. Clocks only grow, but by
+  // enter(), so that it begins to look where it was found last: over P pushes that costs 2 P rows.
+  std::optional<std::uint64_t> least(const View& view) const;
   // Of a worker that is new here, or in a new life, or was away.
   ClockRow& enter(NodeId worker, Incarnation life, std::uint64_t clock);
+
+  // What least() has found: in this view no row has less, as long as one has this clock.
+  struct Found {
+    Generation view;
+    std::size_t row = 0;
+    std::uint64_t clock = 0;
+  };
+  mutable std::optional<Found> found{};
 };
 
 // Who is away or not in the view does not count: a pure function of (table, view).
@@ -75,6 +88,9 @@ std::uint64_t min_clock(const ClockTable& table);
 
 // Whether an update is one push of every worker, so that version and clocks count the same.
 bool moves_in_step(const Consistency& consistency);
+
+// Whether clocks decide when an update is made, or what version it comes to.
+bool counts_clocks(const Consistency& consistency);
 
 // Whether updates are steps, of all workers or of the first of them: none is late, and a worker
 // reads when its push is in the parameters, or will never be.

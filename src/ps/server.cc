@@ -24,7 +24,8 @@ Server::Server(Node& node, Directories& directories, std::vector<ShardCut> cuts,
 
 std::vector<Holding> Server::holdings() const {
   std::vector<Holding> all;
-  for (const Held& held : held_) all.push_back({held.chain, held.ours ? 1U : 0U});
+  for (const Held& held : held_)
+    if (held.ours) all.push_back({self(), held.number, held.chain});
   return all;
 }
 
@@ -33,10 +34,6 @@ Task<void> Server::run() {
     tasks.spawn(follow_directories(tasks));
     tasks.spawn(watch_views());
     tasks.spawn(take_requests(tasks));
-    for (Held& held : held_) {
-      tasks.spawn(take_records(held, tasks));
-      tasks.spawn(take_news(held));
-    }
     co_return;
   });
 }
@@ -149,7 +146,8 @@ Task<bool> Server::enter_for_samples(Held& held, const Ask& ask, Answer& answer,
     const ClockRow* const row = held.state->table().find(ask.worker, ask.life);
     const bool is_in = row != nullptr && !row->away;
     const bool others_turn = warming_up(held) && !is_in && !goes_first(ask.worker);
-    return (d.left() > 0 && !others_turn) || d.over() || d.past() > ask.epoch || ask.stops != 0;
+    const bool tells = ask.stops != 0 && !d.stopped();
+    return (d.left() > 0 && !others_turn) || d.over() || d.past() > ask.epoch || tells;
   };
   const auto must_wait = [&] {
     if (at_work(held)) return true;

@@ -77,6 +77,7 @@ class Server {
     Holder next{};             // to whom records are sent; nobody: this is the last holder
     std::uint64_t at_all = 0;  // records that this holder and all after it have
     bool busy = false;         // somebody changes it
+    bool followed = false;     // records of the holder before are taken, and news of the next
     bool measuring = false;    // norms for the next update: no push may come to those that wait
     bool moving = false;       // an update goes on: its records are made, its parameters not all
     // Pushes that wait for their turn, by the clock of the worker: the one that is furthest behind
@@ -201,6 +202,7 @@ class Server {
   Task<void> reply(NodeId from, const Ask& ask, Answer answer, Payload payload);
   Task<void> publish_as_made(NodeId to, Tag tag, Version& version, TaskGroup& tasks);
   ClockTable table_of(const Held& held) const;
+  bool may_read_now(const Held& held, std::uint64_t clock) const;
   void record_read(const Held& held, NodeId reader, std::uint64_t clock);
 
   // ---- Records

@@ -1,6 +1,7 @@
 // A fifth of a server: the chain of holders, and what becomes of it from view to view.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -256,7 +257,12 @@ Task<void> Server::adopt(Held& held, const Directory& directory, TaskGroup& task
     held.state.reset();
     co_return;
   }
-  if (place.fresh && held.chain.holders[0] == self() && !held.ours) {
+  // Most nodes never hold most shards.
+  if (!std::exchange(held.followed, true)) {
+    tasks.spawn(take_records(held, tasks));
+    tasks.spawn(take_news(held));
+  }
+  if (place.fresh != 0 && held.chain.holders[0] == self() && !held.ours) {
     held.ours = true;
     make_state(held);
     co_await origin_.load(*held.state);

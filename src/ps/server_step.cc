@@ -28,8 +28,7 @@ Task<void> Server::answer_train(NodeId from, Ask ask, std::optional<Gradient> gr
     const bool backup = options_.serving.consistency.kind == Consistency::Kind::Backup;
     const auto waits = [&] {
       return is_awaited(held, before) || (backup && held.state->waits(from)) ||
-             !may_read(options_.serving.consistency, table_of(held), answer.clock,
-                       held.state->version(), held.state->waiting_pushes());
+             !may_read_now(held, answer.clock);
     };
     if (row() != nullptr) row()->waits = true;
     while (is_head(held) && waits()) co_await held.changed.wait();
@@ -61,8 +60,13 @@ bool Server::is_awaited(const Held& held, std::uint64_t before) {
 
 // All workers' steps up to it have come here.
 std::uint64_t Server::least_of(const Held& held, std::uint64_t otherwise) const {
-  const ClockTable table = table_of(held);
-  return table.rows.empty() ? otherwise : min_clock(table);
+  return held.state->table().least(node_.membership.now()).value_or(otherwise);
+}
+
+bool Server::may_read_now(const Held& held, std::uint64_t clock) const {
+  const Consistency& c = options_.serving.consistency;
+  if (!moves_in_step(c) && c.kind != Consistency::Kind::Bounded) return true;
+  return may_read(c, table_of(held), clock, held.state->version(), held.state->waiting_pushes());
 }
 
 // Dai et al. 2015 (ESSP): what is new goes to those who want it when the slowest has advanced.
@@ -85,8 +89,9 @@ Task<void> Server::answer_follow(NodeId from, Ask ask) {
 }
 
 void Server::record_read(const Held& held, NodeId reader, std::uint64_t clock) {
+  if (options_.serving.consistency.kind != Consistency::Kind::Bounded) return;
   const ClockTable table = table_of(held);
-  if (options_.serving.consistency.kind != Consistency::Kind::Bounded || table.rows.empty()) return;
+  if (table.rows.empty()) return;
   Event event;
   event.kind = EventKind::ReadServed;
   event.peer = reader;
@@ -134,7 +139,8 @@ Task<void> Server::push(Held& held, const Ask& ask, std::optional<Gradient> grad
     commit(held, record, tasks);
   } else {
     record.kind = Record::Kind::Push;
-    ClockTable table = table_of(held);
+    ClockTable table;
+    if (counts_clocks(options_.serving.consistency)) table = table_of(held);
     if (ClockRow* const own = table.find(ask.worker, ask.life)) own->clock = after;
     const std::uint64_t pushes = state.waiting_pushes() + 1;
     // One that comes after its step was made without it waits for nobody.
@@ -161,8 +167,10 @@ Task<void> Server::push(Held& held, const Ask& ask, std::optional<Gradient> grad
 Task<Admission> Server::admitted(Held& held, const Ask& ask, double change) {
   const auto row = [&] { return held.state->table().find(ask.worker, ask.life); };
   const auto admission = [&] {
-    return admits(options_.serving.consistency, table_of(held), *row(), held.state->version(),
-                  ask.based_on, change);
+    ClockTable others;
+    if (options_.serving.consistency.kind == Consistency::Kind::Value) others = table_of(held);
+    return admits(options_.serving.consistency, others, *row(), held.state->version(), ask.based_on,
+                  change);
   };
   if (admission() != Admission::Later) co_return admission();
   node_.env.probe("ps: a push had to wait");

@@ -9,18 +9,13 @@ namespace {
 
 constexpr std::uint64_t kCacheLine = 16;  // elements
 
-struct Told {
-  Holder who;
-  const Holding* what;
-};
-
 // Whoever came to a chain later has been told of those before it; see shard_map.h.
-bool stands_before(const Told& a, const Told& b) {
+bool stands_before(const Holding& a, const Holding& b) {
   const auto place = [](const Holding& h, const Holder& who) {
     return std::ranges::find(h.chain.all(), who) - h.chain.all().begin();
   };
-  if (b.what->chain.has(a.who)) return place(*b.what, a.who) < place(*b.what, b.who);
-  if (a.what->chain.has(b.who)) return place(*a.what, a.who) < place(*a.what, b.who);
+  if (b.chain.has(a.who)) return place(b, a.who) < place(b, b.who);
+  if (a.chain.has(b.who)) return place(a, a.who) < place(a, b.who);
   return a.who < b.who;
 }
 
@@ -68,24 +63,21 @@ std::vector<Holder> servers_of(const View& view) {
 
 Directory assign(const View& view, std::span<const Holding> told, std::size_t shards,
                  std::size_t copies) {
-  SHOAL_CHECK_EQ(told.size(), view.size() * shards);
+  std::vector<std::vector<Holding>> of_shard(shards);
+  for (const Holding& holding : told) of_shard[holding.shard].push_back(holding);
   const std::vector<Holder> servers = servers_of(view);
   Directory directory{view.generation, {}};
   for (std::size_t k = 0; k < shards; ++k) {
-    std::vector<Told> holders;
-    for (std::size_t r = 0; r < view.size(); ++r) {
-      const Holding& holding = told[r * shards + k];
-      const Holder who{view.members[r].node, view.members[r].incarnation};
-      if (holding.whole != 0) holders.push_back({who, &holding});
-    }
+    std::vector<Holding>& holders = of_shard[k];
+    std::ranges::sort(holders, {}, &Holding::who);
     std::ranges::sort(holders, stands_before);
     Directory::Place place;
-    place.fresh = holders.empty();
+    place.fresh = holders.empty() ? 1 : 0;
     const auto add = [&](const Holder& who) {
       if (place.chain.n < std::min(copies, kCopiesMax) && !place.chain.has(who))
         place.chain.holders[place.chain.n++] = who;
     };
-    for (const Told& t : holders) add(t.who);
+    for (const Holding& h : holders) add(h.who);
     for (std::size_t i = 0; i < servers.size(); ++i) add(servers[(k + i) % servers.size()]);
     directory.shards.push_back(place);
   }

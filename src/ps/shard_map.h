@@ -43,16 +43,17 @@ struct Chain {
   const Holder* after(const Holder& holder) const;   // null: it is the last, or not in it
 };
 
-// What a member tells of one shard.
+// What a member tells of a shard whose state it has.
 struct Holding {
-  Chain chain;              // that it was last told of
-  std::uint32_t whole = 0;  // 1: it has the state
+  Holder who;
+  std::uint32_t shard = 0;
+  Chain chain;  // that it was last told of
 };
 
 struct Directory {
   struct Place {
     Chain chain;
-    bool fresh = false;  // nobody has the state: the head must get it from elsewhere
+    std::uint32_t fresh = 0;  // 1: nobody has the state; the head must get it from elsewhere
   };
   Generation generation;  // of the view
   std::vector<Place> shards;
@@ -61,8 +62,8 @@ struct Directory {
 // Who serves: the servers of the view, or every worker where there is none.
 std::vector<Holder> servers_of(const View& view);
 
-// `told` has as many holdings for each member of the view as there are shards, in rank order. Those
-// who have a shard keep it, in their order; others are added until there are `copies`.
+// `told`: by all members, in any order. Those who have a shard keep it, in the order of its chain;
+// others are added until there are `copies`.
 Directory assign(const View& view, std::span<const Holding> told, std::size_t shards,
                  std::size_t copies);
 

@@ -66,8 +66,9 @@ bool ShardState::apply(Record record, std::optional<Gradient> gradient) {
       ClockRow* const row = table_.find(record.worker, record.life);
       SHOAL_CHECK(row != nullptr, "a push of node {}, which never came in", record.worker);
       row->clock = record.clock;
-      for (ClockRow& other : table_.rows)
-        if (other.worker != record.worker) other.unseen += record.change;
+      // Known of some consistencies only.
+      for (std::size_t i = 0; record.change != 0 && i < table_.rows.size(); ++i)
+        if (&table_.rows[i] != row) table_.rows[i].unseen += record.change;
       staleness_.add(version_ - std::min(version_, record.based_on));
       pending_.push_back(
           {record.worker, record.clock, record.samples, record.weight, std::move(*gradient)});
@@ -250,7 +251,7 @@ void ShardState::restore(const Record& whole, const Image& image,
   pending_.clear();
   sums_.clear();
   added_up_ = false;
-  table_.rows.clear();
+  table_.clear();
   const auto take = [&](std::size_t n) {
     SHOAL_CHECK_LE(n, words.size(), "the shard's state is too short");
     const std::span<const std::uint64_t> taken = words.first(n);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/random.h"
 
 namespace shoal {
 namespace {
@@ -122,6 +123,7 @@ TEST(Consistency, WhoIsAwayOrGoneCountsNoMore) {
   ClockTable t = table({9, 1, 2, 8});
   t.rows[3].away = true;
   const ClockTable here = present(t, view);
+  EXPECT_EQ(t.least(view), min_clock(here));
   ASSERT_EQ(here.rows.size(), 1U);  // 1 is not in the view, 2 in another life, 3 is away
   EXPECT_EQ(min_clock(here), 9U);
 }
@@ -135,6 +137,34 @@ TEST(Staleness, IsCounted) {
   EXPECT_EQ(a.most, 1000U);
   EXPECT_EQ(a.bins[4], 1U);
   EXPECT_EQ(a.bins[Staleness::kBins - 1], 1U);
+}
+
+// Clocks advance in any order, workers come, go away and are lost: what is remembered is never more
+// than a guess where to look.
+TEST(ClockTable, TheLeastIsThatOfThePresentWhateverHappens) {
+  Random random(Seed(8), Purpose::Cluster);
+  ClockTable t;
+  View view{Generation(1), {}};
+  for (std::uint32_t node = 0; node < 12; ++node)
+    view.members.push_back({NodeId(node), Role::Worker, node, HostId(node), Incarnation(1)});
+  EXPECT_EQ(t.least(view), std::nullopt);
+  for (int i = 0; i < 5000; ++i) {
+    const NodeId worker(static_cast<std::uint32_t>(random.below(14)));
+    ClockRow* const row = t.find(worker, Incarnation(1));
+    if (row == nullptr || row->away) {
+      t.enter(worker, Incarnation(1), random.below(20));
+    } else if (random.chance(0.02)) {
+      row->away = true;
+    } else if (random.chance(0.02) && view.size() > 3) {
+      view.generation = view.generation.next();
+      std::erase_if(view.members, [&](const Member& m) { return m.node == worker; });
+    } else {
+      ++row->clock;
+    }
+    const ClockTable here = present(t, view);
+    const auto least = here.rows.empty() ? std::nullopt : std::optional(min_clock(here));
+    ASSERT_EQ(t.least(view), least) << i;
+  }
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace shoal {
 namespace {
 
@@ -14,13 +16,11 @@ Member member(std::uint32_t node, Role role, std::uint32_t life = 1) {
 Holder holder(std::uint32_t node, std::uint32_t life = 1) {
   return {NodeId(node), Incarnation(life)};
 }
-std::vector<Holding> nobody(const View& view, std::size_t shards) {
-  return std::vector<Holding>(view.size() * shards);
-}
-Holding has(const std::vector<Holder>& chain) {
+// It has shard 0, and was told of this chain.
+Holding has(const Holder& who, const std::vector<Holder>& chain) {
   Holding h;
-  for (const Holder& who : chain) h.chain.holders[h.chain.n++] = who;
-  h.whole = 1;
+  h.who = who;
+  for (const Holder& one : chain) h.chain.holders[h.chain.n++] = one;
   return h;
 }
 std::vector<Holder> chain_of(const Directory& d, std::size_t shard) {
@@ -55,44 +55,44 @@ TEST(ShardMap, ServersServeAndWhereThereAreNoneWorkersDo) {
 TEST(ShardMap, ShardsThatNobodyHasAreSpreadAndFresh) {
   const View view =
       view_of({member(0, Role::Server), member(1, Role::Server), member(2, Role::Server)});
-  const Directory d = assign(view, nobody(view, 3), 3, 2);
+  const Directory d = assign(view, {}, 3, 2);
   EXPECT_EQ(chain_of(d, 0), (std::vector{holder(0), holder(1)}));
   EXPECT_EQ(chain_of(d, 1), (std::vector{holder(1), holder(2)}));
   EXPECT_EQ(chain_of(d, 2), (std::vector{holder(2), holder(0)}));
-  for (const auto& place : d.shards) EXPECT_TRUE(place.fresh);
+  for (const auto& place : d.shards) EXPECT_EQ(place.fresh, 1U);
 }
 
 TEST(ShardMap, WithoutItsHeadAShardIsServedByTheNextInItsChain) {
   const View view = view_of({member(1, Role::Server), member(2, Role::Server)}, 2);
-  std::vector<Holding> told = nobody(view, 1);
-  told[1] = has({holder(0), holder(2)});
+  const std::vector told{has(holder(2), {holder(0), holder(2)})};
   const Directory d = assign(view, told, 1, 2);
   EXPECT_EQ(chain_of(d, 0), (std::vector{holder(2), holder(1)}));
-  EXPECT_FALSE(d.shards[0].fresh);
+  EXPECT_EQ(d.shards[0].fresh, 0U);
 }
 
 TEST(ShardMap, OfTwoHoldersTheOneThatCameFirstStaysFirst) {
   // Node 3 came last, and was told of 1 and 2; node 2 has not heard of it yet.
   const View view = view_of({member(2, Role::Server), member(3, Role::Server)}, 7);
-  std::vector<Holding> told = nobody(view, 1);
-  told[0] = has({holder(1), holder(2)});
-  told[1] = has({holder(1), holder(2), holder(3)});
-  EXPECT_EQ(chain_of(assign(view, told, 1, 3), 0), (std::vector{holder(2), holder(3)}));
+  std::vector<Holding> told{has(holder(2), {holder(1), holder(2)}),
+                            has(holder(3), {holder(1), holder(2), holder(3)})};
+  for (int order = 0; order < 2; ++order) {
+    EXPECT_EQ(chain_of(assign(view, told, 1, 3), 0), (std::vector{holder(2), holder(3)}));
+    std::ranges::reverse(told);
+  }
   // The other way round in the order of nodes.
-  told[0] = has({holder(1), holder(3), holder(2)});
-  told[1] = has({holder(1), holder(3)});
+  told = {has(holder(2), {holder(1), holder(3), holder(2)}),
+          has(holder(3), {holder(1), holder(3)})};
   EXPECT_EQ(chain_of(assign(view, told, 1, 3), 0), (std::vector{holder(3), holder(2)}));
 }
 
 TEST(ShardMap, AnotherLifeOfAHolderHasNothing) {
   const View view = view_of({member(0, Role::Server, 2), member(1, Role::Server)}, 3);
-  std::vector<Holding> told = nobody(view, 1);
-  told[1] = has({holder(0), holder(1)});
+  const std::vector told{has(holder(1), {holder(0), holder(1)})};
   EXPECT_EQ(chain_of(assign(view, told, 1, 2), 0), (std::vector{holder(1), holder(0, 2)}));
 }
 
 TEST(ShardMap, AChainKnowsWhoIsBeforeAndAfter) {
-  const Chain chain = has({holder(4), holder(5), holder(6)}).chain;
+  const Chain chain = has(holder(4), {holder(4), holder(5), holder(6)}).chain;
   EXPECT_EQ(chain.before(holder(4)), nullptr);
   EXPECT_EQ(*chain.before(holder(6)), holder(5));
   EXPECT_EQ(*chain.after(holder(4)), holder(5));
