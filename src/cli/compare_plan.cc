@@ -44,6 +44,15 @@ std::vector<std::string> words_of(const std::vector<Option>& options,
   return words;
 }
 
+Pilot steady(const Pilot& whole, std::span<const double> ends) {
+  Pilot pilot = whole;
+  const std::size_t first = ends.size() / 4;
+  if (ends.size() < 8 || ends.back() <= ends[first]) return pilot;
+  const double each = (ends.back() - ends[first]) / static_cast<double>(ends.size() - 1 - first);
+  pilot.begin_s = std::max(0.0, whole.seconds - each * static_cast<double>(ends.size()));
+  return pilot;
+}
+
 Pilot between(const Pilot& shorter, const Pilot& longer) {
   Pilot pilot = longer;
   const double more = static_cast<double>(longer.steps - shorter.steps);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,9 @@ struct Pilot {
   double seconds = 0;
   double begin_s = 0;  // part of seconds
 };
+// From when each step of any worker had ended, in seconds of training, ascending: the first quarter
+// warms up caches and processes, and counts as what it costs to begin.
+Pilot steady(const Pilot& whole, std::span<const double> ends);
 // From two of different lengths.
 Pilot between(const Pilot& shorter, const Pilot& longer);
 // How many steps a time is.

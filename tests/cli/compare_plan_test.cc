@@ -41,6 +41,15 @@ TEST(ComparePlan, OnlyWhatWasGivenIsHandedOn) {
               ElementsAre("--flush", "--batch", "32", "--clip", "0.5", "--model", "mlp:2-3"));
 }
 
+TEST(ComparePlan, WhatItCostsToBeginIsNoStep) {
+  std::vector<double> ends;  // 20 steps of two workers: a start of 3 s, then 0.1 s a step
+  for (int i = 0; i < 40; ++i) ends.push_back(3 + 0.05 * (i + 1));
+  const Pilot pilot = steady({.steps = 20, .seconds = 5}, ends);
+  EXPECT_NEAR(pilot.begin_s, 3, 1e-9);
+  EXPECT_NEAR(static_cast<double>(steps_in(63, pilot)), 600, 1);
+  EXPECT_EQ(steady({.steps = 3, .seconds = 5}, std::vector<double>{1, 2, 5}).begin_s, 0);
+}
+
 TEST(ComparePlan, ATimeIsAsManyStepsAsThePilotSays) {
   const Pilot pilot{.steps = 20, .seconds = 2};
   EXPECT_EQ(steps_in(60, pilot), 600U);
