@@ -108,6 +108,26 @@ TEST(Formulas, TreeForPowersOfTwoAndAtMostThatForOthers) {
     EXPECT_LE(time_of(Exchange::Tree, n, n, kModel), std::ceil(log_of(n)) * (2 * (L + T) + R)) << n;
 }
 
+// All at once, where n divides the model: within 0.1 %, up to 1,024 members.
+TEST(Formulas, HoldForAThousandMembers) {
+  constexpr Elements kLarge{2'097'152};
+  const double scale = static_cast<double>(kLarge.value()) / static_cast<double>(kModel.value());
+  const double t = T * scale;
+  const double r = R * scale;
+  for (const std::uint32_t n : {128U, 512U, 1024U}) {
+    const double log = log_of(n);
+    const std::pair<Exchange, double> all[] = {
+        {Exchange::Ring, 2 * (n - 1) * (L + t / n) + part(n) * r},
+        {Exchange::Direct, 2 * L + part(n) * (2 * t + r)},
+        {Exchange::Butterfly, log * (L + t + r)},
+        {Exchange::HalvingDoubling, 2 * L * log + part(n) * (2 * t + r)},
+        {Exchange::Tree, log * (2 * (L + t) + r)}};
+    for (const auto& [exchange, expected] : all)
+      EXPECT_NEAR(time_of(exchange, n, n, kLarge), expected, 1e-3 * expected)
+          << to_string(exchange) << ", " << n << " members";
+  }
+}
+
 // Exact while there is one chunk; with many the pipeline is nearly full.
 TEST(Formulas, DoubleTree) {
   const Elements small(10'000);

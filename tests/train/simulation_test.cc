@@ -117,6 +117,31 @@ TEST_F(SimulationTest, ServersInStepEqualAllReduceBitForBit) {
   }
 }
 
+// One server, sequential: 2 n T + (n - 1) R + U at most. Links go both ways at once, and who has
+// read first pushes while others still read: what cannot overlap is (n + 1) T + U.
+TEST_F(SimulationTest, AStepThroughOneServerTakesItsFormulaAtMost) {
+  const std::vector<Elements> one{Elements(2'000'000)};
+  const std::unique_ptr<Learner> phantom = phantom_of(parse_pace("1", one), one);
+  plan.recipe = find_system("singa").recipe;
+  plan.recipe.serving.servers = 1;
+  plan.evaluate = plan.audit = false;
+  plan.batch = 1;
+  plan.epochs = 0;
+  for (const std::uint64_t n : {2U, 4U, 8U}) {
+    plan.workers = n;
+    double took[2] = {};
+    for (int twice = 0; twice < 2; ++twice) {
+      plan.steps = Step(twice == 0 ? 4 : 12);
+      took[twice] = run(*phantom).result.train.summary.wall_s;
+    }
+    const double step = (took[1] - took[0]) / 8;
+    const double T = 8e6 / 125e6, R = 1e-3, U = 2e-3;
+    const double nd = static_cast<double>(n);
+    EXPECT_GE(step, ((nd + 1) * T + U) * 0.999) << n;
+    EXPECT_LE(step, (2 * nd * T + (nd - 1) * R + U) * 1.001) << n;
+  }
+}
+
 // Of N parameters: a gradient to the server; a server inside each worker sends to and reads from
 // all others, which is what all-reduce sends.
 TEST_F(SimulationTest, BytesOfAStepThroughServersAreTheirFormula) {
