@@ -8,7 +8,7 @@
 //       w_i <- m
 //
 // Symbols: P workers, N parameters, tau steps between meetings. mean_exchange.h: late meetings.
-// Cost a step and worker: 2 (P-1)/P N / tau values (direct).
+// Cost a step and worker: 2 (P-1)/P N / tau values (direct); encoded: difference_mean.h.
 // The result is the mean of all models.
 // Failure: a meeting that is cut off by a loss is left out; the models stay as they are and meet
 //   the next time, without the lost one's.
@@ -25,7 +25,11 @@ class Averaging final : public Rendezvous {
  public:
   Averaging(Node& node, const Learner& learner, const DecentralTerms& terms)
       : Rendezvous(node, learner, terms) {
-    if (terms.peering.meet == Encounter::Average) exchange_.emplace(node, N_, substance_, terms);
+    if (terms.peering.meet == Encounter::Average) exchange_.emplace(node, learner, terms);
+  }
+
+  std::vector<OwnArray> own() override {
+    return exchange_ ? exchange_->own() : std::vector<OwnArray>();
   }
 
   void view_over() override {

@@ -17,6 +17,8 @@
 // The result is the mean of all models, which is W after a meeting.
 // Failure: W and D are the same on all. Who has missed a meeting, or is new, copies both from one
 //   who has not, and begins with W.
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "decentral/mean_exchange.h"
@@ -29,7 +31,7 @@ class BlockMomentum final : public Rendezvous {
  public:
   BlockMomentum(Node& node, const Learner& learner, const DecentralTerms& terms)
       : Rendezvous(node, learner, terms),
-        exchange_(node, N_, substance_, terms),
+        exchange_(node, learner, terms),
         W_(model_arena()),
         D_(model_arena()) {}
 
@@ -58,6 +60,7 @@ class BlockMomentum final : public Rendezvous {
     std::vector<OwnArray> arrays;
     arrays.push_back({"block", W_.all(), Owner::All});
     arrays.push_back({"block.momentum", D_.all(), Owner::All});
+    std::ranges::move(exchange_.own(), std::back_inserter(arrays));
     return arrays;
   }
   Task<void> resume(Company& company, std::optional<Range> result,

@@ -38,6 +38,7 @@ struct DecentralTerms {
   std::uint64_t workers = 1;  // that are expected
   Peering peering{};
   Exchange exchange = Exchange::Direct;  // of sums over all
+  Encode encode{};
   Rule rule{};
   std::function<double(Step)> eta;
   std::vector<Segment> segments;

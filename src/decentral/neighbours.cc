@@ -10,6 +10,7 @@
 // Symbols: P workers, N parameters, deg neighbours, W mixing weights.
 // Cost a step and worker: deg messages of N, whatever P is; deg arrays of N.
 // The result is the mean of all models, which moves as SGD does.
+// Encoded: encoded_neighbours.cc.
 // Failure: the graph of the next view is of its members alone, with weights of its own.
 #include "collective/neighbours.h"
 
@@ -102,6 +103,7 @@ class NeighbourMixing final : public Rendezvous {
 
 std::unique_ptr<Rendezvous> make_neighbours(Node& node, const Learner& learner,
                                             const DecentralTerms& terms) {
+  if (encodes(terms.encode)) return make_encoded_neighbours(node, learner, terms);
   return std::make_unique<NeighbourMixing>(node, learner, terms);
 }
 

@@ -70,7 +70,8 @@ std::unique_ptr<Rendezvous> make_rendezvous(Node& node, const Learner& learner,
 using MakeRendezvous = std::unique_ptr<Rendezvous>(Node& node, const Learner& learner,
                                                    const DecentralTerms& terms);
 MakeRendezvous make_average, make_block, make_elastic, make_neighbours, make_pairs, make_gossip,
-    make_scatter, make_tree, make_learners, make_master, make_parts, make_stream, make_wild;
+    make_scatter, make_tree, make_learners, make_master, make_parts, make_stream, make_wild,
+    make_encoded_neighbours;
 
 // Who has seen the most meetings, and how many: the first of those.
 std::pair<Rank, std::uint64_t> furthest(const Roll& roll);

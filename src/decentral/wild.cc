@@ -40,7 +40,7 @@ void require_plain(const Rule& rule) {
 class Wild final : public Rendezvous {
  public:
   Wild(Node& node, const Learner& learner, const DecentralTerms& terms)
-      : Rendezvous(node, learner, terms), exchange_(node, N_, substance_, terms) {
+      : Rendezvous(node, learner, terms), exchange_(node, learner, terms) {
     require_plain(terms.rule);
   }
 

@@ -277,6 +277,7 @@ Task<void> decentral_worker(Node& node, Learner& learner, Keeper& keeper, Replic
   terms.workers = options.workers;
   terms.peering = options.peering;
   terms.exchange = options.exchange;
+  terms.encode = options.encode;
   terms.rule = options.rule;
   terms.audit = options.audit;
   terms.segments = segments_of(learner.layout());

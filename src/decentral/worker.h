@@ -33,6 +33,7 @@ struct DecentralOptions {
   std::uint64_t workers = 1;     // that are expected
   Peering peering{};
   Exchange exchange = Exchange::Direct;  // of sums over all
+  Encode encode{};                       // what models differ by, on its way; or gradients
   Rule rule{};
   double eta = 0.1;
   Schedule schedule{};

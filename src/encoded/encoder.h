@@ -13,12 +13,10 @@
 // With momentum correction (Lin et al., "Deep gradient compression", ICLR 2018) what is accumulated
 // is the velocity: u <- mu u + g; v <- e + u; where an element was sent both begin anew.
 //
-// A message is the pieces of its range in order, each its size in four bytes and its bytes, and
-// padding to four. Pieces are tensors, as the learner has them, or what of them lies in the range;
-// short ones go as they are.
+// What a message is: message.h. Pieces whose encoding keeps no rest send what waits from before,
+// when it was another one, and keep nothing.
 //
-// Cost: beside the codec's, 4 bytes a piece. State: 2N numbers with error feedback, 4N with
-// momentum.
+// Cost: that of the messages. State: 2N numbers with error feedback, 4N with momentum.
 // Failure: a step that is given up changes nothing: the state after it is written apart, and counts
 // from commit() on. A lost worker's residual is lost with it.
 #pragma once
@@ -35,8 +33,9 @@
 #include "base/types.h"
 #include "codec/codec.h"
 #include "codec/encoding.h"
-#include "collective/group.h"
+#include "encoded/message.h"
 #include "learner/learner.h"
+#include "runtime/endpoint.h"
 #include "runtime/range.h"
 
 namespace shoal {
@@ -58,6 +57,8 @@ class Encoder final : public GradientSink {
   void choose(std::span<const Encoding> of_pieces);
   // A step begins, or the same again. Whatever was sent before has arrived, or its view is retired.
   void begin(Step step, double epoch, Rank rank);
+  // Before the first piece is taken, on the node's thread.
+  void prepare_to_take();
   // The gradient of a whole piece, encoded where it is.
   void take(Elements at, std::span<const float> g) override;
   // What was encoded since begin() has been sent and counts.
@@ -66,16 +67,20 @@ class Encoder final : public GradientSink {
   // The message of a range of whole pieces, when they were all taken; else nothing.
   std::optional<ConstBuf> taken(const Range& g);
   // The most that the message of a range can have, and about how much it has.
-  Bytes most(const Range& g) const;
-  Bytes expected(const Range& g) const;
+  Bytes most(const Range& g) const { return form_.most({g.at, g.n}); }
+  Bytes expected(const Range& g) const { return form_.expected({g.at, g.n}); }
   // Writes the message of g and the residual there. REQUIRES: once a step for every element.
   Bytes encode(const Range& g, MutBuf out);
   // Of what encode() was called for, on the node's thread.
   void encoded(const Range& g) { done_.push_back({g.at, g.n}); }
   // to = what the message holds; or is added to it. Corrupt, with who sent it, for one that holds
   // something else.
-  void decode(ConstBuf message, const Range& to, NodeId from) const;
-  void decode_add(ConstBuf message, const Range& to, NodeId from) const;
+  void decode(ConstBuf message, const Range& to, NodeId from) const {
+    form_.decode(message, {to.at, to.n}, to.data(), from);
+  }
+  void decode_add(ConstBuf message, const Range& to, NodeId from) const {
+    form_.decode_add(message, {to.at, to.n}, to.data(), from);
+  }
   // Nobody is there to send to: g <- g + e.
   void keep(const Range& g);
 
@@ -89,27 +94,21 @@ class Encoder final : public GradientSink {
   bool phantom() const { return substance_ == Substance::Phantom; }
 
  private:
-  struct Piece {
-    Elements at, n;
-    std::size_t place = 0;  // of its message, where it is taken whole
-    std::size_t size = 0;   // of that; 0: not taken
-    std::size_t codec = 0;  // among codecs_
+  // The message of a piece that is taken whole.
+  struct Taken {
+    std::size_t place = 0;
+    std::size_t size = 0;  // 0: not taken
   };
-  template <class F>
-  void for_pieces(const Range& range, F f) const;
-  const Codec& codec_of(const Piece& piece, Elements n) const;
-  void lay_out();
-  // Encodes g, which lies at that place, with the residual there.
-  std::size_t encode_piece(const Codec& codec, Elements at, std::span<const float> g,
+  void make_rests();
+  // Encodes g, of that piece, which lies at that place, with the residual there.
+  std::size_t encode_piece(std::size_t piece, Elements at, std::span<const float> g,
                            std::span<std::byte> out);
-  void put_together(ConstBuf message, const Range& to, NodeId from, bool add) const;
 
   Endpoint& endpoint_;
   EncoderOptions options_;
   Substance substance_;
-  std::vector<Piece> pieces_;
-  std::vector<std::unique_ptr<Codec>> codecs_;
-  std::unique_ptr<Codec> plain_;
+  MessageForm form_;
+  std::vector<Taken> taken_;                   // by piece
   std::array<std::optional<Arena>, 2> e_, u_;  // before the step and after it
   std::size_t now_ = 0;
   std::size_t outbox_size_ = 0;

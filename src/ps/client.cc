@@ -1,5 +1,8 @@
 #include "ps/client.h"
 
+#include <fmt/core.h>
+
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -144,12 +147,37 @@ Task<void> Client::take_answer(Call& call, Holder head, Room room) {
   require_size(received, Bytes(sizeof call.answer));
   const Answer& answer = call.answer;
   if (answer.has_parameters != 0) {
-    co_await take_pieces(node_, head, tag_of(Say::Parameters, number), room.w);
+    const Tag tag = tag_of(Say::Parameters, number);
+    if (answer.encoded != 0) {
+      co_await take_encoded(head, tag, room.w);
+    } else {
+      co_await take_pieces(node_, head, tag, room.w);
+    }
     if (room.slots.n > Elements(0))
       co_await take_range(node_, head, tag_of(Say::Slots, number), room.slots);
   }
   if (answer.has_rest != 0) co_await take_range(node_, head, tag_of(Say::Rest, number), room.rest);
   if (answer.has_news != 0) co_await take_news(head, tag_of(Say::News, number), *room.news);
+}
+
+Task<void> Client::take_encoded(Holder head, Tag tag, Range into) {
+  for (std::uint64_t i = 0; i < pieces_of(into.n); ++i) {
+    require_present(node_, head);
+    const Match match{.from = head.node, .tag = tag};
+    const Reading there = co_await node_.endpoint.read(match);
+    const std::span<float> to = piece_of(into, i).data();
+    std::optional<std::string> wrong;
+    try {
+      co_await node_.env.work(Work::Decode, piece_of(into, i).n, [&] {
+        if (to.empty()) return;
+        std::ranges::fill(to, 0.0F);
+        pulls_->decode_add(there.data().bytes(), to);
+      });
+    } catch (const Corrupt& error) {
+      wrong = error.what();
+    }
+    if (wrong) throw Corrupt(fmt::format("parameters of node {}: {}", head.node, *wrong));
+  }
 }
 
 Task<void> Client::take_news(Holder head, Tag tag, std::vector<std::uint64_t>& into) {

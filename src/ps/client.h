@@ -5,9 +5,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "base/types.h"
+#include "codec/encoding.h"
 #include "ps/directory.h"
 #include "ps/protocol.h"
 #include "ps/slots.h"
@@ -23,11 +25,13 @@ Task<void> take_range(Node& node, Holder from, Tag tag, Range into);
 class Client {
  public:
   // A node has one as a worker and one as a server; their requests have numbers of their own.
-  Client(Node& node, Directories& directories, Role role)
+  // `pulls`: what parameters are on their way to it.
+  Client(Node& node, Directories& directories, Role role, const Encoding& pulls = {})
       : node_(node),
         directories_(directories),
         number_((std::uint64_t{node.incarnation.value()} << 1U | (role == Role::Server ? 1U : 0U))
-                << 38U) {}
+                << 38U),
+        pulls_(make_codec(pulls)) {}
 
   // Where what comes with an answer is copied to. Parameters and slots are of the shard's size.
   struct Room {
@@ -64,11 +68,13 @@ class Client {
   Task<Answer> request(Ask ask, Range brought, Room room);
   Task<void> request_once(Call& call, Holder head, Range brought, Room room);
   Task<void> take_answer(Call& call, Holder head, Room room);
+  Task<void> take_encoded(Holder head, Tag tag, Range into);
   Task<void> take_news(Holder head, Tag tag, std::vector<std::uint64_t>& into);
 
   Node& node_;
   Directories& directories_;
   std::uint64_t number_ = 0;
+  std::unique_ptr<Codec> pulls_;
   Slots<Call> calls_;
 };
 

@@ -96,6 +96,7 @@ struct Ask {
     Plain,
     Factored,  // factored.h
     Part,      // part.h
+    Encoded,   // encoded/message.h
     Nothing,   // it is 0, and does not come
   };
   Form form = Form::Plain;
@@ -116,6 +117,7 @@ struct Answer {
   std::uint32_t has_parameters = 0;
   std::uint32_t has_rest = 0;
   std::uint32_t has_news = 0;
+  std::uint32_t encoded = 0;    // the parameters are
   std::uint64_t clock = 0;      // of the worker here
   std::uint64_t version = 0;    // of the parameters
   std::uint64_t least = 0;      // all workers' steps up to this clock are in them

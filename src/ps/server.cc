@@ -20,6 +20,7 @@ Server::Server(Node& node, Directories& directories, std::vector<ShardCut> cuts,
       client_(node, directories, Role::Server),
       held_(cuts_.size()) {
   for (std::uint32_t k = 0; k < held_.size(); ++k) held_[k].number = k;
+  if (options_.serving.pulls != Encoding()) pulls_ = make_codec(options_.serving.pulls);
 }
 
 std::vector<Holding> Server::holdings() const {
@@ -313,6 +314,8 @@ Task<void> Server::reply(NodeId from, const Ask& ask, Answer answer) {
 Task<void> Server::reply(NodeId from, const Ask& ask, Answer answer, Payload payload) {
   require_present(node_, {from, ask.asker});
   answer.has_parameters = payload.parameters ? 1 : 0;
+  // What is evaluated and saved is what the servers have.
+  answer.encoded = pulls_ && ask.kind != Ask::Kind::Snapshot ? 1 : 0;
   answer.has_rest = payload.rest ? 1 : 0;
   answer.has_news = payload.news ? 1 : 0;
   Answer& out = answers_.take(answer);
@@ -325,8 +328,12 @@ Task<void> Server::reply(NodeId from, const Ask& ask, Answer answer, Payload pay
         tasks.spawn(as_task(endpoint.publish(from, tag_of(what, ask.number), bytes)));
       };
       const Tag parameters = tag_of(Say::Parameters, ask.number);
-      if (payload.parameters)
+      if (payload.parameters && answer.encoded != 0) {
+        tasks.spawn(
+            publish_encoded(from, parameters, answer, ask.shard, *payload.parameters, tasks));
+      } else if (payload.parameters) {
         tasks.spawn(publish_as_made(from, parameters, *payload.parameters, tasks));
+      }
       if (payload.slots.n > Elements(0)) publish(Say::Slots, payload.slots.bytes());
       if (payload.rest) publish(Say::Rest, const_buf(std::span<const float>(*payload.rest)));
       if (payload.news)

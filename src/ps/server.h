@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "base/types.h"
+#include "encoded/message.h"
 #include "ps/client.h"
 #include "ps/consistency.h"
 #include "ps/directory.h"
@@ -46,7 +47,8 @@ namespace shoal {
 
 struct ServerOptions {
   Serving serving;
-  Elements rest{};  // of the model's state, beside the parameters
+  Elements rest{};                            // of the model's state, beside the parameters
+  std::shared_ptr<const MessageForm> form{};  // of pushes that are encoded
 };
 
 // What a server needs of those above it.
@@ -143,6 +145,7 @@ class Server {
   Task<Gradient> nothing(std::uint32_t shard);
   Task<Gradient> formed_of_factors(std::uint32_t shard, const Gradient& packed);
   Task<std::optional<Gradient>> formed_of_part(NodeId from, const Ask& ask, const Gradient& packed);
+  Task<Gradient> formed_of_encoded(NodeId from, std::uint32_t shard, const Gradient& message);
   Task<Gradient> copy_of(const Gradient& gradient);
   Task<Gradient> compensated(Held& held, const Ask& ask, Gradient gradient);
   Task<double> change_by(const Ask& ask, const std::optional<Gradient>& gradient);
@@ -201,6 +204,10 @@ class Server {
   Task<void> reply(NodeId from, const Ask& ask, Answer answer);
   Task<void> reply(NodeId from, const Ask& ask, Answer answer, Payload payload);
   Task<void> publish_as_made(NodeId to, Tag tag, Version& version, TaskGroup& tasks);
+  Task<void> publish_encoded(NodeId to, Tag tag, Answer answer, std::uint32_t shard,
+                             Version& version, TaskGroup& tasks);
+  Task<ConstBuf> encoded_piece(std::uint64_t number, std::uint32_t shard, std::uint64_t piece,
+                               Version& version);
   ClockTable table_of(const Held& held) const;
   bool may_read_now(const Held& held, std::uint64_t clock) const;
   void record_read(const Held& held, NodeId reader, std::uint64_t clock);
@@ -250,6 +257,7 @@ class Server {
   Dealer dealer_;  // as it begins
   Origin& origin_;
   ServerOptions options_;
+  std::unique_ptr<Codec> pulls_;  // null: parameters go as they are
   Client client_;
   std::vector<Held> held_;
   std::map<std::uint32_t, Holder> errands_;  // by block, who is out for it

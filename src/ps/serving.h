@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "codec/encoding.h"
 #include "ps/consistency.h"
 #include "ps/filter.h"
 #include "ps/groups.h"
@@ -61,6 +62,7 @@ struct Serving {
   Filter filter{};              // what of its gradients a worker pushes at once
   bool compress = false;        // pushes, without loss (ps/part.h)
   bool barrier = false;         // a read waits for the pushes that were announced before it
+  Encoding pulls{};             // what parameters are on their way to workers
 
   bool operator==(const Serving&) const = default;
 };

@@ -129,7 +129,7 @@ void ShardState::begin_update(std::uint64_t version, Sums sums) {
   before_ = now_;
   constexpr long kOwn = 3;  // versions_, now_ and before_
   if (now_.use_count() > kOwn) now_ = spare();
-  now_->made = Elements(0);
+  now_->begin(Elements(0));
   version_ = version;
   if (sums.values.empty()) return;
   sums_[version] = std::move(sums);
@@ -236,7 +236,7 @@ std::vector<Gradient> ShardState::waiting() const {
 void ShardState::load(const Image& image, std::uint64_t version) {
   version_ = version;
   now_ = spare();
-  now_->made = cut_.n;
+  now_->begin(cut_.n);
   std::ranges::copy(image.w, now_->w.all().data().begin());
   std::ranges::copy(image.slots, slots_.all().data().begin());
   rest_.reset();

@@ -47,6 +47,17 @@ struct Version {
   Arena w;
   Elements made{};  // so many, from the first one on, while the update goes on
   Signal more;
+  // The same as they are on their way, piece by piece (protocol.h), where that was asked for.
+  struct Encoded {
+    std::shared_ptr<std::byte> data;
+    Bytes size;
+  };
+  std::map<std::uint64_t, Encoded> encoded{};
+
+  void begin(Elements already_made) {
+    made = already_made;
+    encoded.clear();
+  }
 };
 
 class ShardState {

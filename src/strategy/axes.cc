@@ -147,11 +147,17 @@ std::array<Axis, kAxes> make_axes() {
        [](const Recipe& r) { return to_string(r.batch_norm); },
        [](Recipe& r, std::string_view v) { r.batch_norm = parse_batch_norm(v); }},
       {"encode",
-       "what gradients are on their way; +ef: what is not sent waits; +zstd: packed, too",
+       "what gradients are on their way; +ef: what is not sent waits; +zstd: packed, too; of "
+       "some layers: LAYER=.., after a comma; models that meet: what they differ by",
        {"fp32", "fp16", "bf16", "onebit+ef", "topk:0.01+ef", "qsgd:4", "powersgd:2", "dgc:0.001",
         "auto"},
-       [](const Recipe& r) { return to_string(r.encode.as); },
-       [](Recipe& r, std::string_view v) { r.encode.as = parse_encoding(v); }},
+       [](const Recipe& r) { return encode_text(r.encode); },
+       [](Recipe& r, std::string_view v) { parse_encode(v, r.encode); }},
+      {"encode-pulls",
+       "what parameters are on their way from the servers",
+       {"fp32", "fp16", "bf16", "qsgd:256"},
+       [](const Recipe& r) { return to_string(r.serving.pulls); },
+       [](Recipe& r, std::string_view v) { r.serving.pulls = parse_encoding(v); }},
       {"encoded-by", "which way sums of encoded gradients go", encoded_forms(),
        [](const Recipe& r) { return std::string(to_string(r.encode.by)); },
        [](Recipe& r, std::string_view v) { r.encode.by = parse_encoded_form(v); }},
@@ -359,6 +365,13 @@ std::array<Axis, kAxes> make_axes() {
        [](Recipe& r, std::string_view v) {
          r.peering.loss = number<double>("--loss", v, "a number");
        }},
+      {"mix-rate",
+       "part of its way to its neighbours' that a model moves, where models are sent encoded; "
+       "auto: "
+       "by the encoding",
+       {},
+       [](const Recipe& r) { return rate(r.peering.mix_rate); },
+       [](Recipe& r, std::string_view v) { r.peering.mix_rate = parse_rate("--mix-rate", v); }},
   }};
 }
 
@@ -381,7 +394,7 @@ std::vector<std::pair<std::string, std::string>> axes_of(const Recipe& recipe) {
                    : !each && recipe.serving.consistency.kind == Consistency::Kind::Bounded
                        ? "bounded"
                        : "async"},
-      {"encoding", to_string(recipe.encode.as)}};
+      {"encoding", encode_text(recipe.encode)}};
   for (const Axis& axis : axes()) all.emplace_back(axis.name, axis.get(recipe));
   return all;
 }

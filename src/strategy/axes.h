@@ -24,7 +24,7 @@ struct Axis {
   bool is_switch() const { return choices.size() == 2 && choices[0] == "yes"; }
 };
 
-inline constexpr std::size_t kAxes = 49;
+inline constexpr std::size_t kAxes = 51;
 std::span<const Axis> axes();
 
 // All of them with their values; first those that are the same in every recipe so far.

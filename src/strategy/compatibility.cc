@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "ps/shard_map.h"
 #include "strategy/axes.h"
+#include "strategy/encoding_rules.h"
 
 namespace shoal {
 namespace {
@@ -23,8 +24,6 @@ bool is_one_of(Exchange exchange, std::initializer_list<Exchange> some) {
   return false;
 }
 
-bool has_lists(const Encoding& e) { return has_codec(e) && make_codec(e)->sparse(); }
-bool chooses(const Recipe& r) { return r.encode.as.kind == Encoding::Kind::Auto; }
 bool needs_owners(const Recipe& r) { return r.shards > 0 || r.turnout != Turnout::All; }
 bool encodes_otherwise(const Recipe& r) { return r.encode != Encode(); }
 void encode_no_more(Recipe& r, std::uint64_t) { r.encode = Encode(); }
@@ -40,8 +39,7 @@ std::uint64_t servers_of(const Recipe& r, std::uint64_t workers) {
 constexpr Exclusion kExclusions[] = {
     {"`--consistency`, `--servers`, `--copies`, `--push`, `--push-every`, `--fetch`, `--groups`, "
      "`--write-back`, `--warm-start`, `--compensate`, `--lower-momentum`, `--weigh`, `--filter`, "
-     "`--compress` or "
-     "`--barrier` without `--update servers`",
+     "`--compress`, `--barrier` or `--encode-pulls` without `--update servers`",
      "nobody else holds the parameters for others, and is late or early",
      "`--update servers`; without them with `--update each`",
      [](const Recipe& r, std::uint64_t) { return !serves(r) && r.serving != Serving(); },
@@ -55,8 +53,7 @@ constexpr Exclusion kExclusions[] = {
     {"`--meet`, `--tau`, `--late`, `--pace`, `--topology`, `--alpha`, `--beta`, "
      "`--block-momentum`, `--block-rate`, `--block-nesterov`, `--gossip`, `--adapt-alpha`, "
      "`--tau-down`, `--learners`, `--penalty`, `--extrapolate`, `--partitions`, `--combine`, "
-     "`--bagging` or `--loss` without "
-     "`--update each`",
+     "`--bagging`, `--loss` or `--mix-rate` without `--update each`",
      "there is one model, and nothing for it to meet",
      "`--update each`; without them with `--update servers`",
      [](const Recipe& r, std::uint64_t) { return !each_has_one(r) && r.peering != Peering(); },
@@ -288,18 +285,88 @@ constexpr Exclusion kExclusions[] = {
     {"`--encode-after` below 0", "it is a number of epochs", "`--encode-after 0`",
      [](const Recipe& r, std::uint64_t) { return !(r.encode.after >= 0); },
      [](Recipe& r, std::uint64_t) { r.encode.after = 0; }},
-    {"`--encode` with an `--update` other than `everyone`",
-     "all decode the same bytes, and each updates all of its copy",
-     "`--update everyone`, or `owners` with `auto`; `--encode fp32` with `servers`, `each` or "
-     "`apart`, or with `--shards` "
+    {"`--encode powersgd`, `dgc` or `auto` of some layers, or of all but some",
+     "factors are exchanged in rounds, momentum is that of the whole model, and `auto` chooses for "
+     "each layer",
+     "the same for all layers",
+     [](const Recipe& r, std::uint64_t) {
+       return !r.encode.layers.empty() && some_encoding(r, is_of_steps);
+     },
+     [](Recipe& r, std::uint64_t) { r.encode.layers.clear(); }},
+    {"`--encode powersgd`, `dgc` or `auto` with `--update servers` or `each`",
+     "they are ways in which all sum their gradients, step by step", "`--encode onebit+ef`",
+     [](const Recipe& r, std::uint64_t) { return by_worker(r) && some_encoding(r, is_of_steps); },
+     [](Recipe& r, std::uint64_t) { encode_by_signs(r, is_of_steps); }},
+    {"`--encoded-by` with `--update servers`, or with `each` and a `--meet` other than `average` "
      "or "
-     "`--turnout`, which need `owners`",
+     "`block`",
+     "nothing is summed on its way", "`--encoded-by auto`",
+     [](const Recipe& r, std::uint64_t) {
+       return by_worker(r) && !(each_has_one(r) && sums_models(r)) &&
+              r.encode.by != EncodedForm::Auto;
+     },
+     [](Recipe& r, std::uint64_t) { r.encode.by = EncodedForm::Auto; }},
+    {"`--encode-after` with `--update each`",
+     "what is sent is a difference, and the first of a view goes as it is anyway",
+     "`--encode-after 0`",
+     [](const Recipe& r, std::uint64_t) { return each_has_one(r) && r.encode.after > 0; },
+     [](Recipe& r, std::uint64_t) { r.encode.after = 0; }},
+    {"`--encode` with `--push factors`, `--filter` or `--compress`", "a push has one form",
+     "`--encode fp32`",
+     [](const Recipe& r, std::uint64_t) {
+       return serves(r) && encodes(r) && (r.serving.factors || in_parts(r.serving));
+     },
+     encode_no_more},
+    {"`--encode` with `+ef` and `--consistency reject:S` or `backup:B`",
+     "a push that is dropped would take with it what had waited since earlier ones",
+     "`--consistency async`",
+     [](const Recipe& r, std::uint64_t) {
+       const Consistency::Kind c = r.serving.consistency.kind;
+       return serves(r) && some_encoding(r, keeps_rest) &&
+              (c == Consistency::Kind::Reject || c == Consistency::Kind::Backup);
+     },
+     [](Recipe& r, std::uint64_t) { r.serving.consistency = {Consistency::Kind::Async}; }},
+    {"`--encode-pulls` other than `fp16`, `bf16`, `qsgd:LEVELS` or `fp32`",
+     "what is read is a model, and nobody keeps what was left out of it", "`--encode-pulls fp16`",
+     [](const Recipe& r, std::uint64_t) { return !is_for_models(r.serving.pulls); },
+     [](Recipe& r, std::uint64_t) { r.serving.pulls = {.kind = Encoding::Kind::Fp16}; }},
+    {"`--encode` with a `--meet` other than `average`, `block`, `neighbours` or `stream`",
+     "the two that meet have no model in common that differences could be to",
+     "`--encode fp32`; or `--meet average`",
+     [](const Recipe& r, std::uint64_t) {
+       const Encounter m = r.peering.meet;
+       return each_has_one(r) && encodes(r) && !sums_models(r) && m != Encounter::Neighbours &&
+              m != Encounter::Stream;
+     },
+     encode_no_more},
+    {"`--meet neighbours` with an `--encode` that draws (`qsgd`, `terngrad`, `dorefa`, `fixed16`, "
+     "`randomk`)",
+     "what it adds by chance may be more than what models differ by, and would grow from step to "
+     "step",
+     "`--encode onebit`",
+     [](const Recipe& r, std::uint64_t) { return mixes_encoded(r) && some_encoding(r, draws); },
+     [](Recipe& r, std::uint64_t) { encode_by_signs(r, draws); }},
+    {"`--meet neighbours` with `--encode` and `--topology hypercube`",
+     "its partners change, and a difference is to what a neighbour has got before",
+     "`--topology ring`",
+     [](const Recipe& r, std::uint64_t) {
+       return mixes_encoded(r) && r.peering.topology.kind == Topology::Kind::Hypercube;
+     },
+     [](Recipe& r, std::uint64_t) { r.peering.topology = {}; }},
+    {"`--mix-rate` without `--meet neighbours` and `--encode`",
+     "models that are sent whole move as far as they should", "`--mix-rate auto`",
+     [](const Recipe& r, std::uint64_t) { return !mixes_encoded(r) && r.peering.mix_rate >= 0; },
+     [](Recipe& r, std::uint64_t) { r.peering.mix_rate = kAuto; }},
+    {"`--encode` with `--update owners`, `root` or `apart`",
+     "all decode the same bytes, and each updates all of its copy",
+     "`--update everyone`, or `owners` with `auto`; `--encode fp32` with `apart`, or with "
+     "`--shards` or `--turnout`, which need `owners`",
      [](const Recipe& r, std::uint64_t) {
        const bool plain = chooses(r) && r.updater == Updater::Owners && !needs_owners(r);
-       return encodes(r) && r.updater != Updater::Everyone && !plain;
+       return encodes(r) && r.updater != Updater::Everyone && !by_worker(r) && !plain;
      },
      [](Recipe& r, std::uint64_t) {
-       if (by_worker(r) || r.updater == Updater::Apart || needs_owners(r)) {
+       if (r.updater == Updater::Apart || needs_owners(r)) {
          r.encode = Encode();
        } else {
          r.updater = Updater::Everyone;
@@ -308,7 +375,8 @@ constexpr Exclusion kExclusions[] = {
     {"`--encoded-by sparse` with an `--encode` that has no lists of places", "it merges such lists",
      "`--encoded-by auto`",
      [](const Recipe& r, std::uint64_t) {
-       return r.encode.by == EncodedForm::Sparse && !has_lists(r.encode.as);
+       return r.encode.by == EncodedForm::Sparse &&
+              some_encoding(r, [](const Encoding& e) { return !has_lists(e); });
      },
      [](Recipe& r, std::uint64_t) { r.encode.by = EncodedForm::Auto; }},
     {"`--epoch-fraction` of 0, below, or above 1", "it is a part of the epoch's samples",

@@ -50,6 +50,14 @@ double block_momentum(const Peering& peering, std::uint64_t workers) {
   return peering.block_momentum < 0 ? 1 - 1 / static_cast<double>(workers) : peering.block_momentum;
 }
 
+// What was best in the experiments of Koloskova et al. 2019, about: one for what only rounds, 0.04
+// where one element of a hundred is sent.
+double mix_rate(const Peering& peering, const Encoding& encoding) {
+  if (peering.mix_rate >= 0) return peering.mix_rate;
+  if (encoding.kind == Encoding::Kind::Onebit) return 0.4;
+  return encoding.ratio > 0 ? std::min(1.0, 4 * encoding.ratio) : 1;
+}
+
 std::uint64_t gradient_parts(const Peering& peering, std::uint64_t workers) {
   if (peering.partitions > 0) return peering.partitions;
   return workers > 2 ? workers - 1 : 1;
@@ -72,6 +80,7 @@ void require_valid(const Peering& peering, std::uint64_t workers) {
   require_within("extrapolate", peering.extrapolate, 0, 1);
   require_within("partitions", peering.partitions, 0, kPartitionsMost);
   require_within("loss", peering.loss, 0, 1);
+  require_within("mix-rate", peering.mix_rate < 0 ? 1 : peering.mix_rate, 0, 1);
   require_possible(peering.topology, workers);
 }
 

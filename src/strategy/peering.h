@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "codec/encoding.h"
 #include "collective/topology.h"
 
 namespace shoal {
@@ -59,6 +60,7 @@ struct Peering {
   Combine combine = Combine::None;  // Never: of predictions; none: the result is one model
   bool bagging = false;             // Never: each draws its samples with replacement
   double loss = 0;                  // Stream: chance that a message is lost
+  double mix_rate = kAuto;          // Neighbours, encoded: how far a model moves to those beside it
 
   bool operator==(const Peering&) const = default;
 };
@@ -67,6 +69,8 @@ struct Peering {
 double elastic_alpha(const Peering& peering, std::uint64_t workers);
 double elastic_beta(const Peering& peering, std::uint64_t workers);
 double block_momentum(const Peering& peering, std::uint64_t workers);
+// Of models that are sent in this form.
+double mix_rate(const Peering& peering, const Encoding& encoding);
 std::uint64_t gradient_parts(const Peering& peering, std::uint64_t workers);
 
 // ConfigError for a setting that no training can mean: which, its value, what is allowed.

@@ -4,11 +4,10 @@
 
 #include <cstdint>
 
-#include "codec/encoding.h"
 #include "collective/exchange.h"
-#include "encoded/all_reduce.h"
 #include "learner/normalization.h"
 #include "ps/serving.h"
+#include "strategy/encode.h"
 #include "strategy/peering.h"
 
 namespace shoal {
@@ -37,15 +36,6 @@ enum class KeepBatch : std::uint8_t { Global, Worker };
 
 enum class Balance : std::uint8_t { Even, Auto };
 
-// What gradients are on their way.
-struct Encode {
-  Encoding as{};                       // Fp32: as they are
-  EncodedForm by = EncodedForm::Auto;  // which way their sums go
-  double after = 0;                    // epochs at the beginning in which they go as they are
-
-  bool operator==(const Encode&) const = default;
-};
-
 struct Recipe {
   Updater updater = Updater::Everyone;
   Exchange exchange = Exchange::Ring;
@@ -67,7 +57,7 @@ struct Recipe {
   bool operator==(const Recipe&) const = default;
 };
 
-inline bool encodes(const Recipe& recipe) { return recipe.encode.as != Encoding(); }
+inline bool encodes(const Recipe& recipe) { return encodes(recipe.encode); }
 
 // Each worker has batches of its own, and nothing is exchanged bucket by bucket.
 inline bool by_worker(const Recipe& recipe) {

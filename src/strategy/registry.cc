@@ -1,12 +1,5 @@
 #include "strategy/registry.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
-
-#include "base/error.h"
-#include "base/nearest.h"
-
 namespace shoal {
 namespace {
 
@@ -22,13 +15,14 @@ Recipe served(const Serving& serving) {
   return recipe;
 }
 
-Recipe each_its_own(const Peering& peering) {
+Recipe each_its_own(const Peering& peering, const Encode& encode = {}) {
   Recipe recipe;
   recipe.updater = Updater::Each;
   recipe.exchange = Exchange::Direct;
   recipe.overlap = false;
   recipe.keep = KeepBatch::Worker;
   recipe.peering = peering;
+  recipe.encode = encode;
   return recipe;
 }
 
@@ -176,6 +170,21 @@ std::vector<System> make_systems() {
                                .topology = {Topology::Kind::Complete}}),
        .optimizer = "sgd",
        .eta_times = 2,
+       .workers_min = 2},
+      {.name = "dl4j-strom",
+       .year = 2015,
+       .citation = "Strom, Scalable Distributed DNN Training Using Commodity GPU Cloud Computing, "
+                   "Interspeech 2015; DL4J's gradient sharing",
+       .sentence =
+           "of gradients and what waits of earlier ones the signs of those elements are sent "
+           "to all others that reach a threshold; everyone moves by what is sent, and nobody "
+           "waits for another's step",
+       .recipe =
+           each_its_own({.meet = Encounter::Stream,
+                         .tau = 1,
+                         .in_step = false,
+                         .topology = {Topology::Kind::Complete}},
+                        {.as = {.kind = Encoding::Kind::Strom, .theta = 0.01, .feedback = true}}),
        .workers_min = 2},
       {.name = "bosen",
        .year = 2015,
@@ -572,26 +581,6 @@ std::vector<System> make_systems() {
 std::span<const System> systems() {
   static const std::vector<System> kAll = make_systems();
   return kAll;
-}
-
-const System& default_system() { return systems().front(); }
-
-const System& find_system(std::string_view name) {
-  for (const System& system : systems()) {
-    const bool alias = std::ranges::find(system.aliases, name) != system.aliases.end();
-    if (system.name == name || alias) return system;
-  }
-  throw ConfigError(
-      fmt::format("--like {}: no such system. {}", name, suggest(name, system_names())));
-}
-
-std::vector<std::string> system_names() {
-  std::vector<std::string> names;
-  for (const System& system : systems()) {
-    names.emplace_back(system.name);
-    names.insert(names.end(), system.aliases.begin(), system.aliases.end());
-  }
-  return names;
 }
 
 }  // namespace shoal

@@ -143,9 +143,14 @@ Task<void> served_node(Node& node, Learner& learner, Keeper& keeper, Replica& re
   if (options.evaluate && learner.held_out() > 0) course.blocks = kBlocks;
   const Dealer dealer(replica.ledger, course);
   Directories directories(node, cuts.size(), options.serving.copies);
+  std::shared_ptr<MessageForm> form;
+  if (encodes(options.encode)) {
+    form = std::make_shared<MessageForm>(learner.pieces(), Encoding());
+    form->choose(encodings_of(options.encode, learner));
+  }
   Saved origin(node, learner, keeper, options, replica.ledger);
   Server server(node, directories, cuts, learner.substance(), plan, dealer, origin,
-                {options.serving, rest});
+                {options.serving, rest, form});
   directories.holdings = [&] { return server.holdings(); };
   const ViewPtr view = co_await node.membership.after(Generation(0));
   const Member* const self = view->find(node.id);

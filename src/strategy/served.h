@@ -10,6 +10,7 @@
 //     G <- its weight times G, corrected for its delay where that is asked for
 //     w <- update(w, G / samples, eta), when and of which pushes: ps/consistency.h
 //   a group of workers may be one to the servers: served_group.h
+//   G may be encoded on its way, with what is left out waiting (ps/encoded_push.h), and so may w
 //   at an epoch's end: each worker evaluates w on a part of what was held out; one saves it
 //
 // Symbols: P workers, S servers, R copies of each shard, N parameters, B samples a step, t clock.
@@ -35,6 +36,7 @@
 #include "ps/serving.h"
 #include "runtime/node.h"
 #include "runtime/task.h"
+#include "strategy/encode.h"
 #include "strategy/journal.h"
 #include "strategy/replica.h"
 
@@ -48,6 +50,7 @@ struct ServedOptions {
   std::uint64_t hosts = 1;       // that they are on
   std::uint64_t shards = 1;      // S, when none is missing
   Serving serving{};             // R, and how
+  Encode encode{};               // what pushes are on their way
   bool mean = true;              // of the samples of an update; false: their gradients add up
   Rule rule{};
   double eta = 0.1;

@@ -1,4 +1,4 @@
-// What a worker pushes where it is not the gradient as it is: factors, or a part of it.
+// What a worker pushes where it is not the gradient as it is: factors, a part of it, or encoded.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -75,15 +75,39 @@ Task<void> ServedWorker::add_what_waits(std::uint32_t shard) {
   co_await apply(node_.env, plain, step, here, none);
 }
 
+// ---- Encoded (ps/encoded_push.h)
+
+Task<void> ServedWorker::encode() {
+  const auto samples = static_cast<double>(replica_.ledger.samples_per_epoch());
+  const double epoch = static_cast<double>(share_.epoch) + static_cast<double>(share_.at) / samples;
+  as_it_is_ = epoch < options_.encode.after;
+  if (!as_it_is_) co_await encoded_->encode(replica_.g().all(), samples_, clock_ + held_);
+}
+
+// ---- What waits
+
+bool ServedWorker::holds_back() const {
+  return (parts_ && parts_->holds_back()) || (encoded_ && encoded_->holds_back());
+}
+
 // There are no more samples for this worker: all that is left goes, in pushes of its own, each as
 // large as the budget lets it be. They are of no share, and settle those before.
 Task<void> ServedWorker::push_what_waits() {
+  if (!parts_ && !encoded_) co_return;
   const std::uint64_t shares = clock_;
-  while (parts_->holds_back()) {
+  // In step a push is in the parameters when these can be read; until then it is not given back.
+  const bool reads = goes_by_steps(options_.serving.consistency);
+  while (holds_back()) {
     held_ = 1;
-    samples_ = parts_->samples();
-    co_await choose_part(true);
-    const Visit pushes = [this](std::uint32_t k) { return push(k, false, false); };
+    if (encoded_) {
+      samples_ = encoded_->samples();
+      co_await encoded_->release(replica_.g().all());
+      as_it_is_ = true;
+    } else {
+      samples_ = parts_->samples();
+      co_await choose_part(true);
+    }
+    const Visit pushes = [&](std::uint32_t k) { return push(k, false, reads); };
     co_await at_all_shards(pushes);
     clock_ += std::exchange(held_, 0);
     samples_ = 0;

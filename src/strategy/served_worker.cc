@@ -24,7 +24,7 @@ ServedWorker::ServedWorker(Node& node, Learner& learner, Keeper& keeper, Replica
       keeper_(keeper),
       replica_(replica),
       options_(options),
-      client_(node, directories, Role::Worker),
+      client_(node, directories, Role::Worker, options.serving.pulls),
       group_(node, replica, options,
              [this](ServedGroup::Pass pass, Range into, Score& score) {
                return compute_pass(pass, into, score);
@@ -38,6 +38,9 @@ ServedWorker::ServedWorker(Node& node, Learner& learner, Keeper& keeper, Replica
       epoch_(kNew) {
   if (in_parts(options.serving))
     parts_.emplace(node, options.serving, cuts, learner.substance(), options.mean);
+  if (encodes(options.encode))
+    encoded_.emplace(node, learner.pieces(), encodings_of(options.encode, learner), cuts,
+                     learner.substance());
 }
 
 Task<void> ServedWorker::run() {
@@ -77,7 +80,7 @@ Task<void> ServedWorker::train() {
       co_await compute();
       co_await advance();
     }
-    if (parts_) co_await push_what_waits();
+    co_await push_what_waits();
     // All samples of the epoch are out: nobody shall wait for this worker meanwhile.
     const Visit leaves = [this](std::uint32_t k) { return leave(k); };
     co_await at_all_shards(leaves);
@@ -214,10 +217,11 @@ Task<void> ServedWorker::push_all(bool asks, bool reads) {
   };
   const Visit rest = [this](std::uint32_t k) { return read(k); };
   if (parts_) co_await choose_part(false);
+  if (encoded_) co_await encode();
   co_await at_all_shards(pushes);
   clock_ = after;
   // What is in the parameters of all shards in part only is not settled.
-  if (!parts_ || !parts_->holds_back()) settled_ = after;
+  if (!holds_back()) settled_ = after;
   held_ = samples_ = 0;
   if (!in_one && reads && next_.share.n > 0) co_await at_all_shards(rest);
   if (reads) steps_ = 0;
@@ -245,6 +249,10 @@ Task<void> ServedWorker::push(std::uint32_t shard, bool asks, bool reads) {
     ask.form = Ask::Form::Factored;
   }
   if (parts_) brought = part(shard, ask);
+  if (encoded_ && !as_it_is_) {
+    brought = encoded_->packed(shard);
+    ask.form = Ask::Form::Encoded;
+  }
   Answer answer = co_await client_.train(ask, brought, room(shard));
   if (parts_) answer = co_await with_keys(shard, ask, answer);
   took(shard, answer);

@@ -10,6 +10,7 @@
 #include "ps/client.h"
 #include "ps/dealer.h"
 #include "ps/directory.h"
+#include "ps/encoded_push.h"
 #include "ps/factored.h"
 #include "ps/partial_push.h"
 #include "ps/shard_map.h"
@@ -64,13 +65,15 @@ class ServedWorker {
   void take(const Answer& answer);
   Ask ask_for_share() const;
 
-  // ---- Pushes of factors, and in parts (served_parts.cc)
+  // ---- Pushes of factors, in parts and encoded (served_parts.cc)
   Task<void> take_layers(Channel<Ready>& ready);
   Task<Range> packed(std::uint32_t shard);
   Task<void> choose_part(bool last);
   Range part(std::uint32_t shard, Ask& ask) const;
   Task<Answer> with_keys(std::uint32_t shard, Ask ask, Answer answer);
   Task<void> add_what_waits(std::uint32_t shard);
+  Task<void> encode();
+  bool holds_back() const;
   Task<void> push_what_waits();
 
   // ---- What servers send by themselves
@@ -118,7 +121,9 @@ class ServedWorker {
   std::vector<Sent> sent_;
   Signal heard_;  // it has looked
   std::vector<std::optional<Arena>> packed_;
-  std::optional<PartialPush> parts_;  // where pushes are in parts
+  std::optional<PartialPush> parts_;    // where pushes are in parts
+  std::optional<EncodedPush> encoded_;  // where they are encoded
+  bool as_it_is_ = false;               // but not the one at hand
 
   std::uint64_t clock_ = 0;    // steps in its pushes
   std::uint64_t held_ = 0;     // steps since, whose gradients are added up in g

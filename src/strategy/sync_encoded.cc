@@ -40,6 +40,7 @@ void SyncStep::make_encoder() {
   const double momentum = encode.as.kind == Encoding::Kind::Dgc ? kMomentum : 0;
   const EncoderOptions options{encode.as, node_.env.seed(), momentum};
   encoder_.emplace(node_.endpoint, options, learner_.pieces(), learner_.substance());
+  if (!encode.layers.empty()) encoder_->choose(encodings_of(encode, learner_));
 }
 
 // ---- Auto: what pays
@@ -125,7 +126,7 @@ void SyncStep::begin_encoding(const Group& group) {
   const auto samples = static_cast<double>(replica_.ledger.samples_per_epoch());
   const double epoch = static_cast<double>(first.epoch) + static_cast<double>(first.at) / samples;
   plain_ = epoch < encode.after;
-  form_ = encode.by == EncodedForm::Auto ? form_for(encode.as, group.size()) : encode.by;
+  form_ = form_of(encode, group.size());
   if (chooses_encoding() && group.size() > 2) form_ = EncodedForm::Direct;
   if (encoder_) encoder_->begin(replica_.step, epoch - encode.after, group.rank);
   if (!low_rank_) return;
@@ -139,6 +140,7 @@ void SyncStep::begin_encoding(const Group& group) {
 Encoder* SyncStep::sink(const Group& group, std::size_t passes) {
   const bool whole = form_ == EncodedForm::Gather || form_ == EncodedForm::Sparse;
   if (!encoder_ || plain_ || group.size() == 1 || passes > 1 || !whole) return nullptr;
+  encoder_->prepare_to_take();
   return &*encoder_;
 }
 

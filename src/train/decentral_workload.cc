@@ -93,6 +93,20 @@ Peering draw_peering(Random& random, std::size_t P) {
   return p;
 }
 
+// What is on its way of models that meet in a way that can be encoded, or of gradients.
+void draw_encoding(Random& random, DecentralJob& job) {
+  const Peering& p = job.options.peering;
+  const bool mixes =
+      p.meet == Encounter::Neighbours && p.topology.kind != Topology::Kind::Hypercube;
+  const bool can = mixes || p.meet == Encounter::Average || p.meet == Encounter::Block ||
+                   p.meet == Encounter::Stream;
+  if (!can || random.chance(0.5)) return;
+  static constexpr const char* kSome[] = {"fp32+zstd", "fp16", "topk:0.2+ef", "onebit+ef",
+                                          "strom:0.01"};
+  job.options.encode.as = parse_encoding(kSome[random.below(p.meet == Encounter::Stream ? 5 : 4)]);
+  job.problem.dimensions = Elements(random.between(64, 160));  // Shorter pieces go as they are.
+}
+
 }  // namespace
 
 Scenario decentral_scenario(Seed seed) {
@@ -116,17 +130,20 @@ Scenario decentral_scenario(Seed seed) {
   job->options.exchange = static_cast<Exchange>(random.between(1, kExchanges - 1));
   job->options.evaluate = random.chance(0.5);
   job->options.audit = true;
+  Random encoding(seed, Purpose::Recipe, 1);  // so that all else stays as it was drawn
+  draw_encoding(encoding, *job);
 
   Scenario scenario;
   scenario.cluster = draw_cluster(random, P);
   scenario.faults = draw_faults(random, P, random.duration(200ms, 6s));
   scenario.liveness = 300s;
   const Peering& p = job->options.peering;
-  scenario.recipe =
-      fmt::format("decentral P={} {} tau={} late={} {} {} {} epochs={} batch={} samples={} N={}", P,
-                  to_string(p.meet), p.tau, p.late, p.in_step ? "in step" : "own pace",
-                  to_string(p.topology), to_string(job->options.exchange), job->options.epochs,
-                  job->options.batch, job->samples, job->problem.dimensions);
+  scenario.recipe = fmt::format(
+      "decentral P={} {} tau={} late={} {} {} {} encode={} epochs={} batch={} samples={} "
+      "N={}",
+      P, to_string(p.meet), p.tau, p.late, p.in_step ? "in step" : "own pace",
+      to_string(p.topology), to_string(job->options.exchange), encode_text(job->options.encode),
+      job->options.epochs, job->options.batch, job->samples, job->problem.dimensions);
   scenario.program = [job](Node& node) { return worker_program(node, job); };
   scenario.judge = [job] { return judge(*job); };
   return scenario;

@@ -197,6 +197,20 @@ void draw_parts(Random& random, Serving& serving) {
   serving.filter.burst = 64 + 1000 * random.uniform();
 }
 
+// What pushes and parameters are on their way: so that nothing is lost of counts, or waits.
+void draw_encodings(Random& random, ServedJob& job) {
+  const Consistency::Kind kind = job.served.serving.consistency.kind;
+  static constexpr const char* kPulls[] = {"fp32", "fp16", "qsgd:256"};
+  if (random.chance(0.3)) job.served.serving.pulls = parse_encoding(kPulls[random.below(3)]);
+  if (in_parts(job.served.serving) || random.chance(0.5)) return;
+  static constexpr const char* kSome[] = {"fp32+zstd", "fp16", "topk:0.2+ef", "onebit+ef",
+                                          "twobit:2"};
+  const bool drops = kind == Consistency::Kind::Reject || kind == Consistency::Kind::Backup;
+  job.served.encode.as = parse_encoding(kSome[random.below(drops ? 2 : std::size(kSome))]);
+  if (random.chance(0.2)) job.served.encode.after = 2 * random.uniform();
+  job.N = Elements(random.between(64, 400));  // Shorter pieces go as they are.
+}
+
 void draw_groups(Random& random, Serving& serving, std::size_t nodes) {
   if (random.chance(0.5) || serving.consistency.kind == Consistency::Kind::Backup) return;
   serving.groups.by = random.chance(0.5) ? Groups::By::Host : Groups::By::Size;
@@ -229,6 +243,8 @@ Scenario served_scenario(Seed seed) {
   Random more(seed, Purpose::Recipe, 1);  // so that all else stays as it was drawn
   draw_parts(more, job->served.serving);
   if (more.chance(0.3)) job->part = more.between(2, 20);
+  Random encoding(seed, Purpose::Recipe, 3);
+  draw_encodings(encoding, *job);
   // Norms that never clip anything: servers exchange them all the same.
   if (moves_in_step(job->served.serving.consistency) && last.chance(0.4))
     job->served.rule.clip_norm = 1e9;
@@ -247,13 +263,14 @@ Scenario served_scenario(Seed seed) {
   const Serving& serving = job->served.serving;
   scenario.recipe = fmt::format(
       "served P={} S={} {} shards={} copies={} {} push={} fetch={} groups={}/{} warm={} "
-      "filter={}{}{}{} epochs={} batch={} samples={} N={}/{}",
+      "filter={}{}{}{} encode={}/{} epochs={} batch={} samples={} N={}/{}",
       P, S, apart > 0 ? "apart" : "inside", job->served.shards, serving.copies,
       to_string(serving.consistency), serving.push_every, to_string(serving.fetch),
       to_string(serving.groups), serving.write_back, serving.warm_start, to_string(serving.filter),
       serving.compress ? " compressed" : "", serving.barrier ? " barrier" : "",
-      job->served.rule.clip_norm > 0 ? " norms" : "", job->served.epochs, job->served.batch,
-      job->samples, job->N, job->part);
+      job->served.rule.clip_norm > 0 ? " norms" : "", encode_text(job->served.encode),
+      to_string(serving.pulls), job->served.epochs, job->served.batch, job->samples, job->N,
+      job->part);
   scenario.program = [job](Node& node) { return node_program(node, job); };
   scenario.judge = [job] { return judge(*job); };
   return scenario;

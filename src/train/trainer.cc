@@ -82,6 +82,7 @@ ServedOptions served_options(const TrainPlan& plan) {
   o.hosts = plan.hosts;
   o.shards = serving.servers > 0 ? serving.servers : plan.workers;
   o.serving = serving;
+  o.encode = plan.recipe.encode;
   o.rule = plan.rule;
   o.eta = plan.eta;
   o.schedule = plan.schedule;
@@ -96,6 +97,7 @@ DecentralOptions decentral_options(const TrainPlan& plan) {
   o.workers = plan.workers;
   o.peering = plan.recipe.peering;
   o.exchange = plan.recipe.exchange;
+  o.encode = plan.recipe.encode;
   o.rule = plan.rule;
   o.eta = plan.eta;
   o.schedule = plan.schedule;

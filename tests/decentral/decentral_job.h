@@ -37,6 +37,7 @@ struct DecentralJob {
   static DecentralJob like(const char* system) {
     DecentralJob job;
     job.options.peering = find_system(system).recipe.peering;
+    job.options.encode = find_system(system).recipe.encode;
     return job;
   }
 

@@ -58,6 +58,7 @@ TEST(Encoder, WhatWasTakenIsWhatIsEncodedOtherwise) {
     Bench taken(node), encoded(node);
     const std::vector<std::byte> message = encoded.encode(1);
     taken.encoder.begin(Step(1), 0, Rank(0));
+    taken.encoder.prepare_to_take();
     const std::vector<float> g = gradient_of(0, 1, kElements);
     EXPECT_FALSE(taken.encoder.taken(taken.g.all()).has_value());
     for (const Cut& cut : uneven_pieces(kElements))

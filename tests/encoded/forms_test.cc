@@ -48,6 +48,7 @@ struct Member {
 
   Task<void> step(const Group& group, EncodedForm form, std::uint64_t t) {
     encoder.begin(Step(t), 0, group.rank);
+    encoder.prepare_to_take();
     const std::vector<float> own = gradient_of(group.rank.value(), t, g.size().value());
     std::ranges::copy(own, g.all().data().begin());
     if (t % 2 == 1 && (form == EncodedForm::Gather || form == EncodedForm::Sparse))

@@ -34,6 +34,25 @@ void each_of_pushes(Recipe r, std::uint64_t workers, const Visit& visit) {
         }
 }
 
+// What is encoded of what workers push and read.
+void each_of_encoded_pushes(Recipe r, std::uint64_t workers, const Visit& visit) {
+  r.overlap = false;
+  r.keep = KeepBatch::Worker;
+  for (const char* const as : {"onebit+ef", "fp16", "powersgd:2", "fc=dgc", "fc=topk:0.01+ef"})
+    for (const EncodedForm by : {EncodedForm::Auto, EncodedForm::Ring})
+      for (const char* const pulls : {"fp32", "qsgd:64", "onebit"})
+        for (const char* const consistency : {"async", "reject:2", "backup:1"})
+          for (const bool compress : {false, true}) {
+            r.encode = Encode();
+            parse_encode(as, r.encode);
+            r.encode.by = by;
+            r.serving.pulls = parse_encoding(pulls);
+            r.serving.consistency = parse_consistency(consistency);
+            r.serving.compress = compress;
+            visit(r, workers);
+          }
+}
+
 // What only servers have, with what nobody else has; and with what they do not go with.
 void each_of_servers(Recipe r, std::uint64_t workers, const Visit& visit) {
   for (const char* const consistency :
@@ -71,11 +90,34 @@ void each_of_peers(Recipe r, std::uint64_t workers, const Visit& visit) {
           }
 }
 
+// And of models that meet.
+void each_of_encoded_models(Recipe r, std::uint64_t workers, const Visit& visit) {
+  r.overlap = false;
+  r.keep = KeepBatch::Worker;
+  for (std::size_t meet = 0; meet < kEncounters; ++meet)
+    for (const char* const as : {"fp32", "onebit+ef", "qsgd:4", "auto", "fc=topk:0.01"})
+      for (const EncodedForm by : {EncodedForm::Auto, EncodedForm::Ring})
+        for (const double after : {0.0, 0.5})
+          for (const char* const topology : {"ring", "hypercube"})
+            for (const double mix_rate : {kAuto, 0.5}) {
+              r.peering.meet = static_cast<Encounter>(meet);
+              r.peering.topology = parse_topology(topology);
+              r.peering.mix_rate = mix_rate;
+              r.encode = Encode();
+              parse_encode(as, r.encode);
+              r.encode.by = by;
+              r.encode.after = after;
+              visit(r, workers);
+            }
+}
+
 void each_of_encodings(Recipe r, std::uint64_t workers, const Visit& visit) {
   for (const char* const as : {"fp32", "onebit+ef", "topk:0.01", "powersgd:2", "auto"})
     for (const EncodedForm by : {EncodedForm::Auto, EncodedForm::Ring, EncodedForm::Sparse})
       for (const double after : {-1.0, 0.0, 0.5}) {
         r.encode = {parse_encoding(as), by, after};
+        visit(r, workers);
+        r.encode.layers.push_back({"fc", parse_encoding("fp16")});
         visit(r, workers);
       }
 }
@@ -111,7 +153,11 @@ void each_combination(const Visit& visit) {
                     const bool simple = backups == 0 && fraction == 1 && accumulate == 1;
                     const bool any = r.exchange == Exchange::Auto || r.exchange == Exchange::Ring;
                     if (simple && any && switches % 4 == 0) {
-                      if (shards < 2 && switches == 0) each_of_encodings(r, workers, visit);
+                      if (shards < 2 && switches == 0) {
+                        each_of_encodings(r, workers, visit);
+                        if (turnout == 0) each_of_encoded_pushes(r, workers, visit);
+                        if (turnout == 0) each_of_encoded_models(r, workers, visit);
+                      }
                       if (turnout < 2 && shards < 2) each_of_servers(r, workers, visit);
                       if (turnout == 0 && shards == 0) each_of_peers(r, workers, visit);
                     }

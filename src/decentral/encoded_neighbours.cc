@@ -1,0 +1,175 @@
+// D-PSGD (neighbours.cc) with models that are sent as encoded differences to what neighbours have.
+// Koloskova, Stich, Jaggi, "Decentralized stochastic optimization and gossip algorithms with
+// compressed communication" (Choco-SGD), ICML 2019, arXiv:1902.00340.
+//
+//   x_j: what all neighbours of j, and j itself, think that w_j is
+//   for t = 0, 1, ..:
+//     q_i <- c(w_i - x_i);   at once:  g <- gradient at w_i;   send q_i to the neighbours, get q_j
+//     x_j <- x_j + q_j, of i and its neighbours
+//     w_i <- w_i + gamma sum over j of W_ij (x_j - x_i)        (W: doubly stochastic, topology.h)
+//     w_i <- update(w_i, g)
+//
+// What an encoding leaves out is in the next difference: +ef is understood.
+// Symbols: P workers, N parameters, deg neighbours, W mixing weights, gamma --mix-rate.
+// Cost a step and worker: deg messages, encoded; deg + 1 arrays of N.
+// The result is the mean of all models: the mixing does not move it, whatever is left out.
+// Deviation: the gradient is that before the mixing, so that messages travel while it is computed.
+// Failure: the first exchange of a view is of whole models, so that all know what the others have.
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "decentral/difference_mean.h"
+#include "decentral/rendezvous.h"
+#include "encoded/encoder.h"
+#include "runtime/slices.h"
+#include "runtime/task_group.h"
+
+namespace shoal {
+namespace {
+
+class DifferenceMixing final : public Rendezvous {
+ public:
+  DifferenceMixing(Node& node, const Learner& learner, const DecentralTerms& terms)
+      : Rendezvous(node, learner, terms),
+        encoder_(node.endpoint, {Encoding(), node.env.seed()}, model_pieces(learner), substance_),
+        own_(model_arena()),
+        difference_(model_arena()) {
+    std::vector<Encoding> encodings = model_encodings(terms.encode, learner);
+    for (Encoding& one : encodings) one.feedback = false;
+    encoder_.choose(encodings);
+    gamma_ = mix_rate(terms.peering, terms.encode.as);
+    for (const LayerEncoding& one : terms.encode.layers)
+      gamma_ = std::min(gamma_, mix_rate(terms.peering, one.as));
+  }
+
+  void view_over() override { whole_ = true; }
+
+  Task<void> run(Leg& leg) override {
+    while (true) {
+      const bool more = co_await leg.next();
+      if (!more) break;
+      co_await begin_exchange(leg);
+      co_await leg.gradient();
+      co_await leg.company.with_others(until_there());
+      co_await mix_in(leg);
+      co_await leg.update();
+      co_await leg.done();
+    }
+  }
+
+ private:
+  struct Neighbour {
+    NodeId node;
+    float weight = 0;
+    Arena* known = nullptr;  // x_j
+  };
+
+  Task<void> begin_exchange(Leg& leg) {
+    there_ = true;
+    neighbours_.clear();
+    if (leg.t().value() % terms_.peering.tau != 0) co_return;
+    const Graph graph = graph_of(terms_.peering.topology, leg.company.size(), leg.env().seed(), 0);
+    const Mixing mixing = metropolis(graph);
+    const std::uint32_t own = leg.company.group.rank.value();
+    for (const Rank r : graph[own]) {
+      const NodeId node = leg.company.group.view->at(r);
+      Arena& known = known_.try_emplace(node, node_.endpoint, N_, substance_).first->second;
+      neighbours_.push_back({node, static_cast<float>(mixing[own][r.value()]), &known});
+    }
+    if (neighbours_.empty()) co_return;
+    there_ = false;
+    const ConstBuf message = co_await write(leg);
+    leg.spawn(exchange(leg, message, std::exchange(whole_, false)));
+  }
+
+  // What is sent, and x_i after it.
+  Task<ConstBuf> write(Leg& leg) {
+    Env& env = leg.env();
+    if (whole_) {
+      co_await copy(env, own_.all(), leg.model());
+      co_return own_.bytes();
+    }
+    const Range d = difference_.all();
+    co_await copy(env, d, leg.model());
+    co_await mix(env, d, 1, own_.all(), -1);
+    encoder_.begin(leg.t(), 0, leg.company.group.rank);
+    const MutBuf room = encoder_.room(encoder_.phantom() ? encoder_.expected(d) : encoder_.most(d));
+    Bytes size = room.size;
+    co_await env.work(Work::Encode, d.n, [&] {
+      if (!encoder_.phantom()) size = encoder_.encode(d, room);
+    });
+    const ConstBuf message{room.data, size};
+    co_await take(env, message, own_, node_.id);
+    co_return message;
+  }
+
+  // x_j <- x_j + q_j
+  Task<void> take(Env& env, ConstBuf message, Arena& known, NodeId from) {
+    co_await env.work(Work::Decode, known.size(), [&] {
+      if (!encoder_.phantom()) encoder_.decode_add(message, known.all(), from);
+    });
+  }
+
+  Task<void> exchange(Leg& leg, ConstBuf message, bool whole) {
+    co_await leg.company.with_others(exchange_all(leg, message, whole));
+    there_ = true;
+    changed_.notify_all();
+  }
+  Task<void> exchange_all(Leg& leg, ConstBuf message, bool whole) {
+    const Group& group = leg.company.group;
+    // Not every member takes part in each: the step numbers it.
+    const Tag tag = group.tag(Company::operation_of_step(leg.t()), 0);
+    co_await with_group([&](TaskGroup& tasks) -> Task<> {
+      for (const Neighbour& one : neighbours_)
+        tasks.spawn(as_task(group.node.endpoint.publish(one.node, tag, message)));
+      for (const Neighbour& one : neighbours_) {
+        const Match match{.from = one.node, .tag = tag};
+        const Reading there = co_await group.node.endpoint.read(match);
+        if (whole) {
+          require_size(there, one.known->bytes().size);
+          co_await copy(leg.env(), one.known->all(), numbers_of(there, N_));
+        } else {
+          co_await take(leg.env(), there.data(), *one.known, one.node);
+        }
+      }
+    });
+  }
+  Task<void> until_there() {
+    while (!there_) co_await changed_.wait();
+  }
+
+  Task<void> mix_in(Leg& leg) {
+    if (neighbours_.empty()) co_return;
+    const std::span<float> w = leg.model().data();
+    const std::span<const float> own = own_.all().data();
+    const auto gamma = static_cast<float>(gamma_);
+    const SliceWork work = [&](std::size_t from, std::size_t to) {
+      for (const Neighbour& one : neighbours_) {
+        const std::span<const float> other = one.known->all().data();
+        const float part = gamma * one.weight;
+        for (std::size_t i = from; i < to; ++i) w[i] += part * (other[i] - own[i]);
+      }
+    };
+    co_await in_slices(leg.env(), Work::Reduce, N_.value(), w.empty(), Order::Forward,
+                       static_cast<double>(1 + neighbours_.size()), work);
+  }
+
+  Encoder encoder_;
+  Arena own_, difference_;         // x_i, and what is encoded
+  std::map<NodeId, Arena> known_;  // x_j
+  double gamma_ = 1;
+  bool whole_ = true;                  // nobody knows what the others have
+  std::vector<Neighbour> neighbours_;  // of the step at hand
+  bool there_ = true;
+  Signal changed_;
+};
+
+}  // namespace
+
+std::unique_ptr<Rendezvous> make_encoded_neighbours(Node& node, const Learner& learner,
+                                                    const DecentralTerms& terms) {
+  return std::make_unique<DifferenceMixing>(node, learner, terms);
+}
+
+}  // namespace shoal
