@@ -11,8 +11,10 @@ namespace {
 
 using torch::autograd::Node;
 
+// A batch lies in memory that is not the tensor's, and the next one is written there.
 std::shared_ptr<const float> memory_of(const at::Tensor& tensor) {
-  auto holder = std::make_shared<at::Tensor>(tensor.contiguous());
+  const bool own = tensor.storage().resizable();
+  auto holder = std::make_shared<at::Tensor>(own ? tensor.contiguous() : tensor.clone());
   return {holder, holder->data_ptr<float>()};
 }
 
