@@ -1,6 +1,7 @@
 #include "encoded/encoder.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -57,6 +58,7 @@ void Encoder::prepare_to_take() {
 void Encoder::begin(Step step, double epoch, Rank rank) {
   step_ = step;
   rank_ = rank;
+  clip_norm_ = 0;
   if (options_.encoding.kind == Encoding::Kind::Dgc)
     form_.choose(at_epoch(options_.encoding, epoch));
   done_.clear();
@@ -86,6 +88,7 @@ std::size_t Encoder::encode_piece(std::size_t piece, Elements at, std::span<cons
   const std::span<float> u = of(u_[now_]), next = of(u_[1 - now_]);
   std::ranges::copy(u, next.begin());
   std::ranges::copy(before, after.begin());
+  if (clip_norm_ > 0) g = clipped(g);
   dgc_gather(next, after, g, static_cast<float>(options_.momentum));
   const std::size_t size = codec.encode_with_rest({after, g}, after, out, key);
   if (codec.sparse()) {
@@ -94,6 +97,16 @@ std::size_t Encoder::encode_piece(std::size_t piece, Elements at, std::span<cons
     std::ranges::fill(next, 0.0F);  // All of it was sent.
   }
   return size;
+}
+
+std::span<const float> Encoder::clipped(std::span<const float> g) {
+  double squares = 0;
+  for (const float x : g) squares += static_cast<double>(x) * static_cast<double>(x);
+  const auto by = static_cast<float>(dgc_clip(std::sqrt(squares), clip_norm_, workers_));
+  if (by == 1) return g;
+  clipped_.resize(g.size());
+  for (std::size_t i = 0; i < g.size(); ++i) clipped_[i] = by * g[i];
+  return clipped_;
 }
 
 void Encoder::take(Elements at, std::span<const float> g) {

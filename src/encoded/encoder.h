@@ -11,7 +11,9 @@
 // all keep is what all have computed.
 //
 // With momentum correction (Lin et al., "Deep gradient compression", ICLR 2018) what is accumulated
-// is the velocity: u <- mu u + g; v <- e + u; where an element was sent both begin anew.
+// is the velocity: u <- mu u + g; v <- e + u; where an element was sent both begin anew. A gradient
+// may be clipped before, tensor by tensor, as the authors' program does: its norm as a whole is not
+// known before the first tensors are sent.
 //
 // What a message is: message.h. Pieces whose encoding keeps no rest send what waits from before,
 // when it was another one, and keep nothing.
@@ -57,6 +59,12 @@ class Encoder final : public GradientSink {
   void choose(std::span<const Encoding> of_pieces);
   // A step begins, or the same again. Whatever was sent before has arrived, or its view is retired.
   void begin(Step step, double epoch, Rank rank);
+  // From now on, of what is encoded in this step: each piece is scaled so that the sum of all
+  // workers' has about this norm at most. Lin et al. 2018 (dgc), before momentum is gathered.
+  void clip(double norm, std::uint64_t workers) {
+    clip_norm_ = norm;
+    workers_ = workers;
+  }
   // Before the first piece is taken, on the node's thread.
   void prepare_to_take();
   // The gradient of a whole piece, encoded where it is.
@@ -100,6 +108,7 @@ class Encoder final : public GradientSink {
     std::size_t size = 0;  // 0: not taken
   };
   void make_rests();
+  std::span<const float> clipped(std::span<const float> g);
   // Encodes g, of that piece, which lies at that place, with the residual there.
   std::size_t encode_piece(std::size_t piece, Elements at, std::span<const float> g,
                            std::span<std::byte> out);
@@ -122,6 +131,9 @@ class Encoder final : public GradientSink {
   // Of the step.
   Step step_;
   Rank rank_;
+  double clip_norm_ = 0;  // 0: not clipped
+  std::uint64_t workers_ = 1;
+  std::vector<float> clipped_;
   std::vector<Cut> done_;
 };
 

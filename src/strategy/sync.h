@@ -54,7 +54,8 @@ struct SyncOptions {
   BatchGrowth growth{};       // of the batch
   Recipe recipe{};
   Rule rule{};
-  double eta = 0.1;  // of the schedule, at its height
+  double local_clip = 0;  // dgc: what the rule's clip_norm would be, as each worker's own; 0: none
+  double eta = 0.1;       // of the schedule, at its height
   Schedule schedule{};
   // Buckets of the gradient are joined to the size that turns out best, if that changes no bits
   // (bucket_tuner.h): above 0, the size of the smallest.

@@ -128,7 +128,11 @@ void SyncStep::begin_encoding(const Group& group) {
   plain_ = epoch < encode.after;
   form_ = form_of(encode, group.size());
   if (chooses_encoding() && group.size() > 2) form_ = EncodedForm::Direct;
-  if (encoder_) encoder_->begin(replica_.step, epoch - encode.after, group.rank);
+  if (encoder_) {
+    encoder_->begin(replica_.step, epoch - encode.after, group.rank);
+    const double norm = options_.local_clip * static_cast<double>(batch_);
+    if (norm > 0) encoder_->clip(norm, group.size());
+  }
   if (!low_rank_) return;
   // All members have the same factors to begin with, whoever came.
   if (std::exchange(encoded_in_, group.view->generation) != group.view->generation)

@@ -53,6 +53,9 @@ SyncOptions sync_options(const TrainPlan& plan) {
   o.batch = plan.global_batch != 0 ? plan.global_batch : plan.batch * plan.workers;
   o.workers = plan.workers;
   o.rule = plan.rule;
+  // Momentum gathers what is clipped, so that workers clip before they send.
+  if (plan.recipe.encode.as.kind == Encoding::Kind::Dgc)
+    o.local_clip = std::exchange(o.rule.clip_norm, 0);
   o.eta = plan.eta;
   o.schedule = plan.schedule;
   o.growth = plan.growth;

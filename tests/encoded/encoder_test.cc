@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "base/error.h"
 #include "collective/worlds.h"
 #include "encoded/gradients.h"
@@ -137,6 +139,32 @@ TEST(Encoder, AMessageOfSomethingElseIsCorruptAndNamesItsSender) {
       }
     }
     EXPECT_GT(refused, 0U);
+  });
+}
+
+TEST(Encoder, APieceIsClippedToItsWorkersPart) {
+  alone([](Node& node) {
+    constexpr double kNorm = 0.5;
+    Bench bench(node, "topk:0.1+ef", 0.9);
+    bench.encoder.begin(Step(1), 0, Rank(0));
+    bench.encoder.clip(kNorm, 4);
+    const std::vector<float> g = gradient_of(0, 1, kElements);
+    std::ranges::copy(g, bench.g.all().data().begin());
+    const MutBuf room = bench.encoder.room(bench.encoder.most(bench.g.all()));
+    const Bytes size = bench.encoder.encode(bench.g.all(), room);
+    bench.encoder.encoded(bench.g.all());
+    bench.encoder.commit();
+    Arena sent(Elements(kElements), Substance::Real);
+    bench.encoder.decode({room.data, size}, sent.all(), NodeId(0));
+    for (const Cut& cut : uneven_pieces(kElements)) {
+      double squares = 0;
+      for (std::size_t i = cut.at.value(); i < (cut.at + cut.n).value(); ++i) {
+        const double x = sent.data()[i] + bench.encoder.residual().data()[i];
+        squares += x * x;
+        EXPECT_EQ(std::signbit(x), std::signbit(g[i])) << i;
+      }
+      EXPECT_LE(std::sqrt(squares), kNorm / 2 * 1.0001) << "of 4 workers' sum";
+    }
   });
 }
 
