@@ -19,8 +19,9 @@ namespace {
 using Kind = Encoding::Kind;
 
 constexpr std::array<std::string_view, kEncodings> kNames = {
-    "fp32",   "fp16",  "bf16",   "fixed16", "flexpoint", "onebit",  "twobit", "terngrad", "qsgd",
-    "dorefa", "strom", "dryden", "adacomp", "topk",      "randomk", "dgc",    "powersgd", "auto"};
+    "fp32",     "fp16", "bf16",     "fixed16", "flexpoint", "onebit",  "twobit",
+    "terngrad", "qsgd", "dorefa",   "strom",   "dryden",    "adacomp", "topk",
+    "randomk",  "dgc",  "powersgd", "sfb",     "poseidon",  "auto"};
 
 [[noreturn]] void refuse(std::string_view text, std::string_view why) {
   throw ConfigError(fmt::format("--encode {}: {}", text.substr(0, 200), why));
@@ -113,6 +114,8 @@ std::string why_no_feedback(const Encoding& encoding) {
   switch (encoding.kind) {
     case Kind::Fp32: return "fp32 leaves nothing out that +ef could add to the next gradient";
     case Kind::Auto: return "auto decides itself whether the rest is kept; leave +ef out";
+    case Kind::Sfb:
+    case Kind::Poseidon: return "factors leave nothing out that +ef could add to the next gradient";
     case Kind::Dgc: return "dgc keeps what was not sent in its own sums of momentum; leave +ef out";
     case Kind::Terngrad:
     case Kind::Dorefa:
@@ -171,8 +174,7 @@ Encoding parse_encoding(std::string_view text) {
   if (encoding.zstd && !has_codec(encoding))
     refuse(text, encoding.kind == Kind::Auto
                      ? "auto decides itself whether bytes are compressed; leave +zstd out"
-                     : "the factors of powersgd are added up on their way, which compressed bytes "
-                       "cannot be; leave +zstd out");
+                     : "factors are sent or added up as they are; leave +zstd out");
   return encoding;
 }
 
@@ -188,8 +190,6 @@ std::string to_string(const Encoding& encoding) {
   return text;
 }
 
-bool has_codec(const Encoding& encoding) {
-  return encoding.kind != Kind::Powersgd && encoding.kind != Kind::Auto;
-}
+bool has_codec(const Encoding& encoding) { return encoding.kind < Kind::Powersgd; }
 
 }  // namespace shoal

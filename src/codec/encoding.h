@@ -17,6 +17,8 @@
 //   randomk:0.01           a random part, exactly                                 [0.01]
 //   dgc:0.001              the largest part of what momentum has gathered         [0.001]
 //   powersgd:2             factors of rank 2 of its matrix                        [2]
+//   sfb                    of fully connected layers the factors that their gradients are made of
+//   poseidon               these where they are less to send
 //   auto                   what pays on the link
 //
 // Behind any: +ef, the rest is added to the next gradient (error feedback); +zstd, the bytes are
@@ -54,6 +56,8 @@ struct Encoding {
     Randomk,
     Dgc,
     Powersgd,
+    Sfb,
+    Poseidon,
     Auto
   };
 
@@ -71,7 +75,7 @@ struct Encoding {
   bool operator==(const Encoding&) const = default;
 };
 
-inline constexpr std::size_t kEncodings = 18;
+inline constexpr std::size_t kEncodings = 20;
 std::string_view to_string(Encoding::Kind kind);
 
 // ConfigError, with the text and what is allowed, for anything else than the forms above.
@@ -80,7 +84,7 @@ Encoding parse_encoding(std::string_view text);
 std::string to_string(const Encoding& encoding);
 
 // Kinds of which make_codec makes something: all but powersgd (codec/powersgd.h), which exchanges
-// two factors, one after the other, and auto.
+// two factors, one after the other, sfb and poseidon, whose factors the learner makes, and auto.
 bool has_codec(const Encoding& encoding);
 // Of dgc it is the choice and the form of what is sent; u and v are codec/dgc.h.
 // REQUIRES: has_codec; parse_encoding would take it; width is at most widest().

@@ -25,6 +25,8 @@ std::unique_ptr<Codec> make_kind(const Encoding& e, Width width) {
     case Encoding::Kind::Topk:
     case Encoding::Kind::Dgc: return make_topk(e.ratio, width);
     case Encoding::Kind::Powersgd:
+    case Encoding::Kind::Sfb:
+    case Encoding::Kind::Poseidon:
     case Encoding::Kind::Auto: break;
   }
   SHOAL_CHECK(false, "{} has no codec: ask has_codec first", to_string(e));

@@ -329,7 +329,7 @@ TorchLearnerOptions TrainRun::learner_options() const {
   TorchLearnerOptions options;
   options.seed = plan.seed;
   options.bucket_bytes = bucket_bytes_of(flags);
-  options.factors = plan.recipe.serving.factors;
+  options.factors = plan.recipe.serving.factors || sends_factors(plan.recipe.encode);
   options.channels_last = choice.channels_last;
   return options;
 }

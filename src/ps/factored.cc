@@ -92,18 +92,20 @@ Packed::Packed(const ShardCut& cut, std::span<const float> words) {
 }
 
 void Packed::form(std::size_t from, std::size_t to, std::span<float> g) const {
+  std::fill(g.begin() + static_cast<std::ptrdiff_t>(from),
+            g.begin() + static_cast<std::ptrdiff_t>(to), 0.0F);
+  add(from, to, g);
+}
+
+void Packed::add(std::size_t from, std::size_t to, std::span<float> g) const {
   for (const Piece& p : pieces_) {
     const std::uint64_t begin = std::max<std::uint64_t>(from, p.at);
     const std::uint64_t end = std::min<std::uint64_t>(to, p.at + p.n);
     if (begin >= end) continue;
     if (p.batch == 0) {
-      std::copy(p.values.begin() + static_cast<std::ptrdiff_t>(begin - p.at),
-                p.values.begin() + static_cast<std::ptrdiff_t>(end - p.at),
-                g.begin() + static_cast<std::ptrdiff_t>(begin));
+      for (std::uint64_t i = begin; i < end; ++i) g[i] += p.values[i - p.at];
       continue;
     }
-    std::fill(g.begin() + static_cast<std::ptrdiff_t>(begin),
-              g.begin() + static_cast<std::ptrdiff_t>(end), 0.0F);
     // Row by row, the part of it that is asked for.
     for (std::uint64_t i = begin; i < end;) {
       const std::uint64_t in_weight = i - p.at + p.skipped;

@@ -35,8 +35,9 @@ Elements packed_most(const ShardCut& cut, std::size_t layers);
 class Packed {
  public:
   Packed(const ShardCut& cut, std::span<const float> words);
-  // Forms the gradient of the elements [from, to) of the shard.
+  // Forms the gradient of the elements [from, to) of the shard; or adds it to what is there.
   void form(std::size_t from, std::size_t to, std::span<float> g) const;
+  void add(std::size_t from, std::size_t to, std::span<float> g) const;
 
  private:
   struct Piece {

@@ -150,7 +150,7 @@ std::array<Axis, kAxes> make_axes() {
        "what gradients are on their way; +ef: what is not sent waits; +zstd: packed, too; of "
        "some layers: LAYER=.., after a comma; models that meet: what they differ by",
        {"fp32", "fp16", "bf16", "onebit+ef", "topk:0.01+ef", "qsgd:4", "powersgd:2", "dgc:0.001",
-        "auto"},
+        "sfb", "poseidon", "auto"},
        [](const Recipe& r) { return encode_text(r.encode); },
        [](Recipe& r, std::string_view v) { parse_encode(v, r.encode); }},
       {"encode-pulls",

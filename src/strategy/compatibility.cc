@@ -285,15 +285,15 @@ constexpr Exclusion kExclusions[] = {
     {"`--encode-after` below 0", "it is a number of epochs", "`--encode-after 0`",
      [](const Recipe& r, std::uint64_t) { return !(r.encode.after >= 0); },
      [](Recipe& r, std::uint64_t) { r.encode.after = 0; }},
-    {"`--encode powersgd`, `dgc` or `auto` of some layers, or of all but some",
-     "factors are exchanged in rounds, momentum is that of the whole model, and `auto` chooses for "
-     "each layer",
+    {"`--encode powersgd`, `sfb`, `poseidon`, `dgc` or `auto` of some layers, or of all but some",
+     "factors are exchanged in a way of their own, momentum is that of the whole model, and `auto` "
+     "chooses for each layer",
      "the same for all layers",
      [](const Recipe& r, std::uint64_t) {
        return !r.encode.layers.empty() && some_encoding(r, is_of_steps);
      },
      [](Recipe& r, std::uint64_t) { r.encode.layers.clear(); }},
-    {"`--encode powersgd`, `dgc` or `auto` with `--update servers` or `each`",
+    {"`--encode powersgd`, `sfb`, `poseidon`, `dgc` or `auto` with `--update servers` or `each`",
      "they are ways in which all sum their gradients, step by step", "`--encode onebit+ef`",
      [](const Recipe& r, std::uint64_t) { return by_worker(r) && some_encoding(r, is_of_steps); },
      [](Recipe& r, std::uint64_t) { encode_by_signs(r, is_of_steps); }},
@@ -372,6 +372,10 @@ constexpr Exclusion kExclusions[] = {
          r.updater = Updater::Everyone;
        }
      }},
+    {"`--encode sfb` or `poseidon` with `--accumulate` above 1",
+     "factors of several passes do not add up", "`--accumulate 1`",
+     [](const Recipe& r, std::uint64_t) { return sends_factors(r.encode) && r.accumulate > 1; },
+     [](Recipe& r, std::uint64_t) { r.accumulate = 1; }},
     {"`--encoded-by sparse` with an `--encode` that has no lists of places", "it merges such lists",
      "`--encoded-by auto`",
      [](const Recipe& r, std::uint64_t) {

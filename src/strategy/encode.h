@@ -42,6 +42,11 @@ inline bool encodes(const Encode& encode) {
   return encode.as != Encoding() || !encode.layers.empty();
 }
 
+// Whether the learner is asked for factors.
+inline bool sends_factors(const Encode& encode) {
+  return encode.as.kind == Encoding::Kind::Sfb || encode.as.kind == Encoding::Kind::Poseidon;
+}
+
 // Which way sums among P members go.
 EncodedForm form_of(const Encode& encode, std::uint64_t P);
 

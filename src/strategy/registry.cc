@@ -357,6 +357,15 @@ std::vector<System> make_systems() {
            "`--consistency synchronous` is its hardsync, `--groups` its tree of servers",
        .recipe = served({.consistency = {Kind::Softsync, 2}, .servers = 1}),
        .optimizer = "sgd"},
+      {.name = "sfb",
+       .year = 2016,
+       .citation = "Xie, Kim, Zhou, Ho, Kumar, Yu, Xing, Lighter-Communication Distributed Machine "
+                   "Learning via Sufficient Factor Broadcasting, UAI 2016",
+       .reference = "arXiv:1409.5705",
+       .sentence = "of fully connected layers everyone sends activations and errors to all others, "
+                   "who form the gradient",
+       .recipe = {.exchange = Exchange::Direct, .encode = {{.kind = Encoding::Kind::Sfb}}},
+       .workers_min = 2},
       {.name = "sparknet",
        .aliases = {"local-sgd"},
        .year = 2016,
@@ -478,6 +487,17 @@ std::vector<System> make_systems() {
                   .exchange = Exchange::Direct,
                   .overlap = false,
                   .turnout = Turnout::Fastest},
+       .workers_min = 2},
+      {.name = "poseidon",
+       .year = 2017,
+       .citation =
+           "Zhang et al., Poseidon: An Efficient Communication Architecture for Distributed "
+           "Deep Learning on GPU Clusters, USENIX ATC 2017",
+       .reference = "arXiv:1706.03292",
+       .sentence =
+           "of each layer its factors or its gradient, whichever is less to send; each worker "
+           "serves a part",
+       .recipe = {.exchange = Exchange::Direct, .encode = {{.kind = Encoding::Kind::Poseidon}}},
        .workers_min = 2},
       {.name = "dgc",
        .year = 2018,

@@ -31,7 +31,7 @@ constexpr double kSlower = 1.5;
 
 void SyncStep::make_encoder() {
   const Encode& encode = options_.recipe.encode;
-  if (!encodes(options_.recipe) || chooses_encoding()) return;
+  if (!encodes(options_.recipe) || chooses_encoding() || sends_factors(encode)) return;
   if (encode.as.kind == Encoding::Kind::Powersgd) {
     low_rank_.emplace(node_.endpoint, encode.as, node_.env.seed(), learner_.layout(),
                       learner_.substance());
@@ -121,7 +121,7 @@ void SyncStep::inherit(std::span<const KeptArray> kept, const View& view) {
 
 void SyncStep::begin_encoding(const Group& group) {
   const Encode& encode = options_.recipe.encode;
-  if (!encoder_ && !low_rank_) return;
+  if (!encodes(options_.recipe)) return;
   const Share& first = lots_.front().shares.front();
   const auto samples = static_cast<double>(replica_.ledger.samples_per_epoch());
   const double epoch = static_cast<double>(first.epoch) + static_cast<double>(first.at) / samples;

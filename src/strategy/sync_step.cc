@@ -145,8 +145,10 @@ Task<void> SyncStep::exchange_as_ready(const Group& group, Channel<Ready>& ready
       tasks.spawn(exchange(group, buckets_.back()));
   };
   while (auto bucket = co_await ready.next()) {
-    const bool before = open && bucket->at + bucket->n == buckets_.back().at;
-    const bool behind = open && buckets_.back().at + buckets_.back().n == bucket->at;
+    // One that goes as factors is alone.
+    const bool joins = open && !by_factors(group, *bucket) && !by_factors(group, buckets_.back());
+    const bool before = joins && bucket->at + bucket->n == buckets_.back().at;
+    const bool behind = joins && buckets_.back().at + buckets_.back().n == bucket->at;
     if (before || behind) {
       buckets_.back().at = std::min(buckets_.back().at, bucket->at);
       buckets_.back().n += bucket->n;
@@ -184,6 +186,10 @@ Task<void> SyncStep::reduce(const Group& group, const Ready& bucket) {
     case Updater::Everyone: {
       if (encodes_now()) {
         co_await reduce_encoded(group, g, number);
+        co_return;
+      }
+      if (by_factors(group, bucket)) {
+        co_await reduce_factors(group, bucket, number);
         co_return;
       }
       if (group.size() == 1) co_return;

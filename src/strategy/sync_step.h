@@ -70,6 +70,11 @@ struct StepNote {
   std::uint64_t step_ns = 0;     // and the whole step
 };
 
+// Poseidon's rule: whether factors of a layer of M x N among P workers of B samples each are not
+// more to send than its gradient through S servers.
+bool poseidon_broadcasts(std::uint64_t B, std::uint64_t P, std::uint64_t S, std::uint64_t M,
+                         std::uint64_t N);
+
 // n things in proportion to the weights, which are not all zero; the first get what is left over.
 std::vector<std::uint64_t> split(std::uint64_t n, const std::vector<double>& weights);
 
@@ -153,6 +158,11 @@ class SyncStep {
   bool encodes_now() const { return (encoder_ || low_rank_) && !plain_; }
   Encoder* sink(const Group& group, std::size_t passes);
   Task<void> reduce_encoded(const Group& group, Range g, std::uint64_t number);
+  // sync_factors.cc
+  bool by_factors(const Group& group, const Ready& bucket) const;
+  Task<Range> packed_factors(const Group& group, const Ready& bucket);
+  Task<void> reduce_factors(const Group& group, const Ready& bucket, std::uint64_t number);
+  Task<void> add_formed(ConstBuf message, Range g, NodeId from);
   // sync_step.cc: from gradients to the next state.
   Task<void> exchange(const Group& group, Ready bucket);
   Task<void> exchange_as_ready(const Group& group, Channel<Ready>& ready, TaskGroup& tasks);
@@ -227,8 +237,9 @@ class SyncStep {
   // Read at the others, by rank: gradients, or their sum for the part; and the part's arrays.
   std::vector<std::optional<Reading>> gradients_there_;
   std::vector<std::vector<std::optional<Reading>>> parts_there_;
-  std::optional<Encoder> encoder_;       // where the recipe has one,
-  std::optional<LowRankSums> low_rank_;  // or the other
+  std::optional<Encoder> encoder_;            // where the recipe has one,
+  std::optional<LowRankSums> low_rank_;       // or the other
+  std::deque<std::optional<Arena>> factors_;  // that are sent, by bucket
   EncodedForm form_ = EncodedForm::Gather;
   bool plain_ = false;  // not yet, in this step
   Generation encoded_in_;

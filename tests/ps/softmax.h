@@ -18,8 +18,7 @@ class SoftmaxLearner final : public Learner {
  public:
   static constexpr std::size_t kFeatures = 8, kClasses = 3;
 
-  explicit SoftmaxLearner(Seed seed)
-      : seed_(seed), layout_(Layout::plain(Elements(kFeatures * kClasses))) {
+  explicit SoftmaxLearner(Seed seed) : seed_(seed), layout_({weight()}) {
     Random random(seed, Purpose::Problem);
     for (float& c : centres_) c = static_cast<float>(random.normal());
   }
@@ -53,6 +52,14 @@ class SoftmaxLearner final : public Learner {
   }
 
  private:
+  static TensorEntry weight() {
+    TensorEntry entry;
+    entry.name = "weight";
+    entry.shape = {kClasses, kFeatures};
+    entry.strides = {kFeatures, 1};
+    return entry;
+  }
+
   using Input = std::array<float, kFeatures>;
   using Error = std::array<float, kClasses>;
 

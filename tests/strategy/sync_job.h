@@ -17,6 +17,7 @@ namespace shoal {
 
 struct SyncJob {
   QuadraticOptions problem{.seed = Seed(11), .dimensions = Elements(101), .buckets = 3};
+  Learner* other = nullptr;  // in place of the quadratic
   SyncOptions sync{.steps = Step(30), .batch = 12, .audit = true};
   std::uint64_t samples = 120;                           // in the dataset
   std::function<std::unique_ptr<Keeper>(Node&)> keeper;  // none: nothing is kept
@@ -56,7 +57,8 @@ struct SyncJob {
   };
 
   Task<void> work(Node& node) {
-    QuadraticLearner learner(problem);
+    QuadraticLearner quadratic(problem);
+    Learner& learner = other != nullptr ? *other : static_cast<Learner&>(quadratic);
     const std::unique_ptr<Keeper> kept = keeper ? keeper(node) : std::make_unique<NoKeeper>();
     Replica replica(node.endpoint, learner, Ledger(node.env.seed(), samples), slots(sync.rule));
     co_await sync_worker(node, learner, *kept, replica, sync);

@@ -155,6 +155,18 @@ class Systems(SimulateTest):
             least = {"diloco": 0.7, "hogwild": 0.75}.get(system["name"], 0.9)
             self.assertGreater(s["test_accuracy"], least, system["name"])
 
+    def test_factors_come_to_what_gradients_do(self):
+        task = ["--model", "mlp:256-128-3", "--data", "synthetic:blobs,features=256,n=512,test=64", "--batch", "8",
+                "--steps", "10", *COSTS, "--workers", "2"]
+        _, dense = self.simulate("dense", *task, "--like", "pytorch")
+        for like in ("sfb", "poseidon"):
+            _, s = self.simulate(like, *task, "--like", like)
+            self.assertAlmostEqual(s["train_loss"], dense["train_loss"], delta=1e-5, msg=like)
+            self.assertLess(8 * s["bytes_sent_per_worker"], dense["bytes_sent_per_worker"], like)
+        pushed = [self.simulate(push, *task, "--like", "project-adam", "--consistency", "synchronous", "--push", push)[1]
+                  for push in ("factors", "gradients")]
+        self.assertAlmostEqual(pushed[0]["train_loss"], pushed[1]["train_loss"], delta=1e-5)
+
 
 if __name__ == "__main__":
     train_support.main()
