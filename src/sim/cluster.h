@@ -19,7 +19,12 @@ struct LinkModel {
   Duration latency{0};
   double bytes_per_s = 0;  // 0: infinite
   Bytes overhead{0};       // added to every message
+  // Of a core, at each end, for every byte: copies and the kernel's work. It slows down what runs
+  // there; the message takes the time it takes.
+  double cpu_ns_per_byte = 0;
 
+  // Cores that an end gives up while it carries messages.
+  double load() const { return 1e-9 * cpu_ns_per_byte * bytes_per_s; }
   Duration transmit(Bytes size) const {
     if (bytes_per_s <= 0) return Duration(0);
     return from_seconds(static_cast<double>((size + overhead).value()) / bytes_per_s);

@@ -6,13 +6,17 @@ namespace shoal {
 
 Network::Network(const Cluster& cluster, Seed seed, EventQueue& queue)
     : cluster_(&cluster), queue_(&queue), random_(seed, Purpose::Network) {
-  for (const HostModel& host : cluster.hosts) {
-    out_.push_back(Lane{host.nic, {}, 1});
+  for (std::uint32_t h = 0; h < cluster.hosts.size(); ++h) {
+    const HostModel& host = cluster.hosts[h];
+    out_.push_back(Lane{host.nic, {}, 1, HostId(h)});
     // Latency is charged on the way out, so that a message alone pays it once.
     LinkModel in = host.nic;
     in.latency = Duration(0);
-    in_.push_back(Lane{in, {}, 1});
-    memory_.push_back(Lane{host.memory, {}, 1});
+    in_.push_back(Lane{in, {}, 1, HostId(h)});
+    // Both ends are here.
+    LinkModel memory = host.memory;
+    memory.cpu_ns_per_byte *= 2;
+    memory_.push_back(Lane{memory, {}, 1, HostId(h)});
   }
   for (const LinkModel& uplink : cluster.racks) {
     up_.push_back(Lane{uplink, {}, 1});
@@ -52,6 +56,8 @@ void Network::advance(Transit& t) {
   if (lane.slow != 1) transmit = from_seconds(seconds(transmit) * lane.slow);
   const Time start = std::max(queue_->now(), lane.free);
   lane.free = start + transmit;
+  if (busy_ && lane.host && transmit > Duration(0) && lane.model.cpu_ns_per_byte > 0)
+    busy_(*lane.host, lane.model.load(), start, lane.free);
   t.tail_ = std::max(t.tail_, lane.free) + lane.model.latency;
   if (last) {
     t.lane_ = kThrough;

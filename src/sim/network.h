@@ -9,7 +9,9 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -48,6 +50,9 @@ class Network {
   void advance(Transit& transit);  // its head has reached the next lane: call from happen()
   // True once the transit has passed all lanes.
   static bool through(const Transit& transit) { return transit.lane_ == kThrough; }
+  // Told of each time in which a host's link takes so many of its cores.
+  using Busy = std::function<void(HostId host, double cores, Time from, Time to)>;
+  void on_busy(Busy busy) { busy_ = std::move(busy); }
   Duration latency(NodeId from, NodeId to) const;
 
   // Faults.
@@ -70,6 +75,7 @@ class Network {
     LinkModel model;
     Time free{};
     double slow = 1;
+    std::optional<HostId> host = {};  // whose cores it takes
   };
   struct Route {
     std::array<Lane*, 4> lanes;
@@ -81,6 +87,7 @@ class Network {
   const Cluster* cluster_;
   EventQueue* queue_;
   Random random_;
+  Busy busy_;
   std::vector<Lane> out_, in_, memory_;  // by host
   std::vector<Lane> up_, down_;          // by rack
   std::map<std::pair<NodeId, NodeId>, Cut> cuts_;

@@ -21,7 +21,7 @@ void SimEnv::record(Event event) {
 void SimEnv::probe(const char* what) { world_->probe(what); }
 bool SimEnv::buggify(const char* site) { return world_->buggify(site); }
 
-SimEnv::Timer& SimEnv::arm(Time at) {
+SimEnv::Timer& SimEnv::timer() {
   Timer& timer = world_->timers().take();
   timer.world = world_;
   timer.target = node_;
@@ -29,13 +29,17 @@ SimEnv::Timer& SimEnv::arm(Time at) {
   timer.called_off = false;
   timer.sleep = nullptr;
   timer.work = nullptr;
-  world_->queue().schedule(at, timer);
+  timer.line = nullptr;
   return timer;
 }
 
 void SimEnv::call_off(void*& timer) {
   if (timer == nullptr) return;
   Timer& t = *static_cast<Timer*>(std::exchange(timer, nullptr));
+  if (t.line != nullptr) {
+    world_->cpu(node_).revoke(t);
+    return world_->timers().give_back(t);
+  }
   t.called_off = true;
   world_->queue().note_called_off();
 }
@@ -56,9 +60,10 @@ void SimEnv::Timer::happen() {
 void SimEnv::Timer::discard() { world->timers().give_back(*this); }
 
 void SimEnv::start_sleep(SleepOp& op) {
-  Timer& timer = arm(now() + std::max(op.duration(), Duration(0)));
-  timer.sleep = &op;
-  op.timer = &timer;
+  Timer& t = timer();
+  t.sleep = &op;
+  op.timer = &t;
+  world_->queue().schedule(now() + std::max(op.duration(), Duration(0)), t);
 }
 
 void SimEnv::abort_sleep(SleepOp& op) { call_off(op.timer); }
@@ -88,10 +93,11 @@ void SimEnv::start_work(WorkOp& op) {
   const double per_element = world_->cluster().ns_per_element[static_cast<std::size_t>(op.kind())];
   const double ns = per_element * static_cast<double>(op.n().value());
   if (ns <= 0) return op.done();
-  const Time end = world_->use_cpu(node_, from_seconds(ns * slowness() * 1e-9));
-  Timer& timer = arm(end);
-  timer.work = &op;
-  op.timer = &timer;
+  Timer& t = timer();
+  t.work = &op;
+  op.timer = &t;
+  world_->cpu(node_).start(world_->lines(node_).line_of(op.kind()), t,
+                           from_seconds(ns * slowness() * 1e-9));
 }
 
 bool SimEnv::abort_work(WorkOp& op) {

@@ -3,7 +3,7 @@
 
 #include "base/types.h"
 #include "runtime/env.h"
-#include "sim/event_queue.h"
+#include "sim/cpu.h"
 
 namespace shoal {
 
@@ -22,7 +22,7 @@ class SimEnv final : public Env {
   Incarnation incarnation() const { return incarnation_; }
 
   // Ends a sleep or a piece of work; from the world's pool.
-  class Timer final : public Occurrence {
+  class Timer final : public CpuJob {
    public:
     void happen() override;
     void discard() override;
@@ -36,7 +36,7 @@ class SimEnv final : public Env {
   void abort_sleep(SleepOp& op) override;
   void start_work(WorkOp& op) override;
   bool abort_work(WorkOp& op) override;
-  Timer& arm(Time at);
+  Timer& timer();
   void call_off(void*& timer);
   double slowness();
 

@@ -25,6 +25,20 @@ class World::Call final : public Occurrence {
   std::function<void()> what_;
 };
 
+// A link begins to take some of a host's cores, or stops.
+class World::Load final : public Occurrence {
+ public:
+  void happen() override {
+    World& w = *world;
+    w.cpus_[host.value()].add_load(cores);
+    w.loads_.give_back(*this);
+  }
+  void discard() override { world->loads_.give_back(*this); }
+  World* world = nullptr;
+  HostId host;
+  double cores = 0;
+};
+
 World::Life::Life(World& world, NodeId id, Incarnation incarnation)
     : env(world, id, incarnation),
       endpoint(world, id, incarnation),
@@ -47,7 +61,12 @@ World::World(Cluster cluster, WorldOptions options)
       random_(options_.seed, Purpose::Cluster, 1),
       slots_(cluster_.nodes.size()) {
   for (const HostModel& host : cluster_.hosts)
-    cpus_.push_back(Cpu{std::vector<Time>(std::max(1U, host.cores)), 1 / host.speed});
+    cpus_.emplace_back(*this, host.cores, 1 / host.speed);
+  network_.on_busy([this](HostId host, double cores, Time from, Time to) {
+    load(host, cores, from);
+    load(host, -cores, to);
+  });
+  for (const Placement& p : cluster_.nodes) lines_.emplace_back(p.role == Role::Server);
 }
 
 World::~World() {
@@ -269,6 +288,14 @@ void World::fence(NodeId node, const std::string& why) {
   l.membership.fence(why);
 }
 
+void World::load(HostId host, double cores, Time when) {
+  Load& load = loads_.take();
+  load.world = this;
+  load.host = host;
+  load.cores = cores;
+  queue_.schedule(when, load);
+}
+
 // ---- What the parts ask
 
 void World::record(Event event) {
@@ -308,14 +335,6 @@ Duration World::draw_busy() {
     return Duration(0);
   if (!random_.chance(0.15)) return Duration(0);
   return from_seconds(seconds(cluster_.cancelled_busy_max) * random_.uniform());
-}
-
-Time World::use_cpu(NodeId node, Duration cost) {
-  Cpu& cpu = cpus_[cluster_.nodes[node.value()].host.value()];
-  Time& core = *std::ranges::min_element(cpu.free);
-  if (cpu.slow != 1) cost = from_seconds(seconds(cost) * cpu.slow);
-  core = std::max(core, now()) + cost;
-  return core;
 }
 
 std::string World::who_waits() {

@@ -20,6 +20,7 @@
 #include "runtime/task_group.h"
 #include "sim/cluster.h"
 #include "sim/coordinator.h"
+#include "sim/cpu.h"
 #include "sim/event_queue.h"
 #include "sim/faults.h"
 #include "sim/network.h"
@@ -90,6 +91,7 @@ class World {
   Coordinator& coordinator() { return coordinator_; }
   SimDisk& disk() { return disk_; }
   Pool<SimEnv::Timer>& timers() { return timers_; }
+  Pool<Cpu::Tick>& ticks() { return ticks_; }
   Pool<Packet>& packets() { return packets_; }
   Pool<SimEndpoint::Busy>& busies() { return busies_; }
   SimEndpoint* endpoint(NodeId node) { return &slot(node).life->endpoint; }
@@ -112,7 +114,9 @@ class World {
   void count_message() { ++messages_; }
   bool completes_at_once();
   Duration draw_busy();
-  Time use_cpu(NodeId node, Duration cost);
+  Cpu& cpu(NodeId node) { return cpus_[cluster_.nodes[node.value()].host.value()]; }
+  NodeLines& lines(NodeId node) { return lines_[node.value()]; }
+  void dispatch(Occurrence& occurrence);
 
  private:
   // What exists of a node while it lives.
@@ -136,10 +140,7 @@ class World {
     std::unique_ptr<Life> life;
     std::vector<Occurrence*> waiting;  // while frozen
   };
-  struct Cpu {
-    std::vector<Time> free;  // by core
-    double slow = 1;
-  };
+  class Load;
   class Call;
 
   Slot& slot(NodeId node) { return slots_[node.value()]; }
@@ -149,7 +150,7 @@ class World {
   Task<void> live(NodeId node);
   void ended(NodeId node, State state);
   void bury();
-  void dispatch(Occurrence& occurrence);
+  void load(HostId host, double cores, Time when);
   void view_arrives(NodeId node, Incarnation life, const ViewPtr& view);
   void fix_view(Ending ending);
   void apply(const Fault& fault);
@@ -164,6 +165,8 @@ class World {
   NodeProgram program_;
   Executor executor_;
   Pool<SimEnv::Timer> timers_;
+  Pool<Cpu::Tick> ticks_;
+  Pool<Load> loads_;
   Pool<Packet> packets_;
   Pool<SimEndpoint::Busy> busies_;
   EventQueue queue_;
@@ -171,8 +174,9 @@ class World {
   Coordinator coordinator_;
   SimDisk disk_;
   Random random_;
-  std::vector<Cpu> cpus_;    // by host
-  std::vector<Slot> slots_;  // by node
+  std::vector<Cpu> cpus_;         // by host
+  std::vector<NodeLines> lines_;  // by node
+  std::vector<Slot> slots_;       // as well
   std::vector<NodeId> ending_;
   std::vector<NodeId> cut_off_;  // by partitions; may hold a node twice
   bool healed_ = false;
