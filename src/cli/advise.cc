@@ -1,7 +1,6 @@
 // shoal advise: a few questions about task and cluster, a simulated run of each kind of system, and
 // a ranked choice with its reasons.
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <filesystem>
 
@@ -11,6 +10,8 @@
 #include "cli/compare_plan.h"
 #include "cli/own_run.h"
 #include "cli/run_report.h"
+#include "cli/scratch.h"
+#include "program/calibration.h"
 
 namespace shoal {
 namespace {
@@ -19,6 +20,7 @@ namespace fs = std::filesystem;
 
 struct Options {
   std::string like = "shoal,pytorch,horovod,downpour,ssp,easgd,diloco,d-psgd,gosgd";
+  std::string calibration;  // empty: the phantom
   std::string phantom = "resnet-50";
   double tflops = 10;
   std::string cluster = "10gbit";
@@ -28,35 +30,31 @@ struct Options {
   Wishes wishes;
 };
 
-// A folder that is gone with this.
-struct Scratch {
-  fs::path path = fs::temp_directory_path() / fmt::format("shoal-advise-{}", getpid());
-  Scratch() { fs::create_directories(path); }
-  ~Scratch() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-};
-
 ExitCode run(const Options& o) {
   if (o.steps == 0) throw ConfigError("--steps 0: take some, 400 say");
-  const Scratch scratch;
+  const Scratch scratch("advise");
+  const std::string model =
+      o.calibration.empty() ? o.phantom : read_calibration(o.calibration).key.model;
   std::vector<Advice> candidates;
   std::string refused;
   for (const std::string& system : parse_systems(o.like)) {
     const fs::path folder = scratch.path / system;
-    const OwnRun made = run_own({"simulate",  "--timing-only",
-                                 "--phantom", o.phantom,
-                                 "--tflops",  fmt::format("{}", o.tflops),
-                                 "--cluster", o.cluster,
-                                 "--workers", o.workers,
-                                 "--batch",   std::to_string(o.batch),
-                                 "--steps",   std::to_string(o.steps),
-                                 "--samples", "1000000",
-                                 "--like",    system,
-                                 "--out",     folder.string(),
-                                 "--quiet"},
-                                folder.string() + ".log");
+    std::vector<std::string> words = {"simulate", "--timing-only"};
+    if (o.calibration.empty()) {
+      words.insert(words.end(), {"--phantom", o.phantom, "--tflops", fmt::format("{}", o.tflops)});
+    } else {
+      words.insert(words.end(), {"--calibration", o.calibration});
+    }
+    const std::vector<std::string> rest = {"--cluster", o.cluster,
+                                           "--workers", o.workers,
+                                           "--batch",   std::to_string(o.batch),
+                                           "--steps",   std::to_string(o.steps),
+                                           "--samples", "1000000",
+                                           "--like",    system,
+                                           "--out",     folder.string(),
+                                           "--quiet"};
+    words.insert(words.end(), rest.begin(), rest.end());
+    const OwnRun made = run_own(words, folder.string() + ".log");
     if (!made.ok) {
       refused += fmt::format("{}: {}\n", system, made.why);
       continue;
@@ -72,7 +70,7 @@ ExitCode run(const Options& o) {
   }
   if (candidates.empty())
     throw ConfigError(fmt::format("no system can be simulated so:\n{}", refused));
-  fmt::print("{} on {} workers, cluster {}: what was simulated, and what it means\n\n", o.phantom,
+  fmt::print("{} on {} workers, cluster {}: what was simulated, and what it means\n\n", model,
              o.workers, o.cluster);
   std::size_t place = 0;
   for (const Advice& c : rank(std::move(candidates), o.wishes)) {
@@ -99,6 +97,8 @@ Command advise_command() {
                       {"--phantom", "the size of the model: resnet-50, vgg-a, gpt2-small, ...",
                        &o->phantom},
                       {"--tflops", "what a worker makes", &o->tflops},
+                      {"--calibration", "a file of `shoal calibrate`: its model and times instead",
+                       &o->calibration},
                       {"--batch", "samples a step, per worker", &o->batch},
                       {"--steps", "to simulate", &o->steps},
                       {"--like", "the systems to choose from, a,b,c", &o->like},

@@ -10,6 +10,7 @@ namespace shoal {
 
 Command advise_command();
 Command bench_command();
+Command calibrate_command();
 Command compare_command();
 Command doctor_command();
 // `program` is what follows -- on the command line; nothing there: null.

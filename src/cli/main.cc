@@ -23,6 +23,7 @@ int main(int argc, char** argv) {
           shoal::report_command(),
           shoal::systems_command(),
           shoal::advise_command(),
+          shoal::calibrate_command(),
           shoal::swarm_command(),
           shoal::launch_command(dashes == end ? nullptr : &program),
           shoal::bench_command(),

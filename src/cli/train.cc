@@ -1,75 +1,27 @@
 // shoal train: trains a model on data, and leaves a run folder behind.
-#include <cstdlib>
-#include <filesystem>
-
 #include "cli/commands.h"
-#include "cli/tune.h"
-#include "learner/logistic.h"
-#include "learner/torch_loader/torch_plugin.h"
-#include "program/train_run.h"
+#include "cli/kept_calibration.h"
+#include "cli/torch_run.h"
 
 namespace shoal {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr const char* kHints =
     "  shoal train --model resnet:20 --optimizer adamw      another model, another optimizer\n"
     "  shoal train --workers 2                              two processes; kill one and see\n"
     "  shoal train --model my.pt --data csv:my.csv          your own (TorchScript, CSV)\n";
 
-fs::path cache_file() {
-  if (const char* const xdg = std::getenv("XDG_CACHE_HOME"); xdg != nullptr && *xdg != 0)
-    return fs::path(xdg) / "shoal" / "compute";
-  if (const char* const home = std::getenv("HOME"); home != nullptr && *home != 0)
-    return fs::path(home) / ".cache" / "shoal" / "compute";
-  return {};
-}
-
-ComputeChoice prepare_compute(const TrainRun& run, const fs::path& executable) {
-  ComputeChoice choice;
-  if (run.handed) {
-    choice = run.handed->compute;
-  } else {
-    ComputeWish wish = wish_of(run.flags);
-    wish.only_kept = run.company.part == Part::Worker;  // The others are at work, or probe too.
-    ProbeTask task;
-    task.model = run.flags.model;
-    task.shape = run.dataset.train->shape();
-    task.batch = run.flags.batch;
-    choice = choose_compute(wish, task, run.cores(), executable, cache_file());
-  }
-  // Before libtorch is loaded: OpenBLAS reads it then, and never again.
-  if (!choice.blas.empty()) setenv("OPENBLAS_CORETYPE", choice.blas.c_str(), 1);
-  return choice;
-}
-
 ExitCode run_train(const TrainFlags& flags, std::vector<ConfigEntry> config) {
   TrainRun run(flags, std::move(config), "shoal train");
   run.hints = kHints;
   run.take_signals = true;
   run.use(open_data(run.flags));
-
-  if (run.flags.model == kLogisticModel) {
-    run.before_threads();
-    run.note_memory();
-    run.learner = std::make_unique<LogisticLearner>(run.dataset.train, run.dataset.test);
-    return run.train();
-  }
-  const fs::path executable = fs::read_symlink("/proc/self/exe");
-  run.choice = prepare_compute(run, executable);
+  choose_compute(run);
+  // Once for all workers, before any of them is there to be disturbed.
+  const bool first = !run.handed && run.place.rank == 0 && run.place.life == 1;
+  if (first && !run.flags.no_predict) run.plan.predicted = prediction_for(run);
   run.before_threads();
-  const TorchPlugin torch = TorchPlugin::load(plugin_directories(executable));
-  torch.set_compute(run.compute());
-  run.torch_version = torch.describe().version;
-  TorchTask task;
-  task.model = run.flags.model;
-  task.train = run.dataset.train;
-  task.test = run.dataset.test;
-  task.normalization = normalization_of(run.flags);
-  task.options = run.learner_options();
-  run.note_memory();
-  run.learner = torch.make_learner(task);
+  const std::optional<TorchPlugin> torch = make_learner(run, run.learner_options());
   return run.train();
 }
 

@@ -15,12 +15,18 @@
 
 namespace shoal {
 
-HostId this_host() {
+std::uint64_t this_kernel() {
   Hash hash;
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string boot;
   file >> boot;
   for (const char c : boot) hash.add(static_cast<std::uint64_t>(c));
+  return hash.value();
+}
+
+HostId this_host() {
+  Hash hash;
+  hash.add(this_kernel());
   struct stat network {};
   if (stat("/proc/self/ns/net", &network) == 0) hash.add(network.st_ino);
   return HostId(static_cast<std::uint32_t>(hash.value()));

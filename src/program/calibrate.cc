@@ -88,7 +88,7 @@ ElementCosts parse_element_costs(std::string_view text) {
     text.remove_prefix(std::min(comma + 1, text.size()));
     const std::size_t equals = word.find('=');
     const std::string_view name = word.substr(0, equals);
-    const std::vector<std::string> known = {"reduce", "update", "copy"};
+    const std::vector<std::string> known = {"reduce", "update", "copy", "encode", "decode"};
     const auto it = std::ranges::find(known, name);
     if (it == known.end())
       throw ConfigError(fmt::format("--ns-per-element {}: '{}' is no work. {}", whole, name,
@@ -102,15 +102,16 @@ ElementCosts parse_element_costs(std::string_view text) {
       throw ConfigError(fmt::format(
           "--ns-per-element {}: '{}' has no number of nanoseconds behind it, as reduce=0.5 has",
           whole, word));
-    double* const targets[] = {&costs.reduce, &costs.update, &costs.copy};
+    double* const targets[] = {&costs.reduce, &costs.update, &costs.copy, &costs.encode,
+                               &costs.decode};
     *targets[it - known.begin()] = value;
   }
   return costs;
 }
 
 std::string to_text(const ElementCosts& costs) {
-  return fmt::format("reduce={:.4g},update={:.4g},copy={:.4g}", costs.reduce, costs.update,
-                     costs.copy);
+  return fmt::format("reduce={:.4g},update={:.4g},copy={:.4g},encode={:.4g},decode={:.4g}",
+                     costs.reduce, costs.update, costs.copy, costs.encode, costs.decode);
 }
 
 void set_costs(Cluster& cluster, const ElementCosts& costs) {
@@ -122,6 +123,8 @@ void set_costs(Cluster& cluster, const ElementCosts& costs) {
   set(Work::Reduce, costs.reduce);
   set(Work::Update, costs.update);
   set(Work::Copy, costs.copy);
+  set(Work::Encode, costs.encode);
+  set(Work::Decode, costs.decode);
 }
 
 std::vector<Elements> buckets_of(Learner& learner) {

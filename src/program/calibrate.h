@@ -17,9 +17,12 @@ struct ElementCosts {
   double reduce = 0;
   double update = 0;
   double copy = 0;
+  double encode = 0;
+  double decode = 0;
 };
 
-// "reduce=0.5,update=1.2,copy=0.3"; what is not named costs nothing. Throws ConfigError.
+// "reduce=0.5,update=1.2,copy=0.3,encode=1,decode=1"; what is not named costs nothing. Throws
+// ConfigError.
 ElementCosts parse_element_costs(std::string_view text);
 std::string to_text(const ElementCosts& costs);
 // Sets them, and what Pace counts in.

@@ -89,6 +89,16 @@ ClusterPlan cluster_of(const SimulateFlags& how, const TrainFlags& flags) {
                        servers);
 }
 
+// Links that nobody has named are as they were measured; so is how uneven workers are.
+void use_calibration(const Calibration& c, const SimulateFlags& how, ClusterPlan& plan) {
+  for (HostModel& host : plan.cluster.hosts) {
+    if (how.cluster.empty() && how.network == kUsualNetwork && c.between) host.nic = *c.between;
+    if (how.cluster.empty() && how.memory == kUsualMemory && c.inside) host.memory = *c.inside;
+  }
+  if (c.jitter > 0 && plan.stragglers == "none")
+    plan.stragglers = fmt::format("jitter:{:.3g}", c.jitter);
+}
+
 std::uint64_t hosts_with_workers(const Cluster& cluster) {
   std::set<HostId> hosts;
   for (const Placement& node : cluster.nodes)
@@ -116,6 +126,9 @@ void check_how(const SimulateFlags& how, const TrainFlags& flags) {
     throw ConfigError(fmt::format(
         "--bucket-bytes {}: {} parameters would be more than {} buckets; take at least {}",
         flags.bucket_bytes, how.parameters, kBucketsMax, 4 * how.parameters / kBucketsMax + 4));
+  if (!how.calibration.empty() && (how.parameters > 0 || !how.phantom.empty()))
+    throw ConfigError(
+        "--calibration has a model of its own: leave --parameters and --phantom away");
   if (how.samples == 0) throw ConfigError("--samples 0: take 1 at least");
   if (!flags.hosts.empty() || !flags.store.empty() || !flags.listen.empty())
     throw ConfigError(
@@ -217,6 +230,10 @@ std::vector<Option> simulate_options(TrainFlags& flags, SimulateFlags& how) {
        &how.phantom},
       {"--tflops", "with --phantom: what a worker really makes", &how.tflops},
       {"--samples", "with --parameters and --phantom: in the data that is not there", &how.samples},
+      {"--calibration",
+       "a file of `shoal calibrate`: the times of that model and machine, and its links where no "
+       "others are named",
+       &how.calibration},
       {"--ns-per-sample", "of a gradient: in all, or of forward and each bucket; auto: measured",
        &how.ns_per_sample},
       {"--ns-per-element", "of other work: reduce=0.5,update=1.2,copy=0.3; auto: measured",
@@ -231,6 +248,19 @@ SimulateRun::SimulateRun(TrainFlags flags_, SimulateFlags how_, std::vector<Conf
   check_flags(flags);
   check_how(how, flags);
   ClusterPlan place = cluster_of(how, flags);
+  if (!how.calibration.empty()) {
+    calibrated_ = read_calibration(how.calibration);
+    if (!how.timing_only && calibrated_->key.model != flags.model)
+      throw ConfigError(
+          fmt::format("--calibration {} is of {}, and --model is {}; take that model, "
+                      "or --timing-only",
+                      how.calibration, calibrated_->key.model, flags.model));
+    const std::string why = foreign(*calibrated_, this_machine());
+    if (!why.empty())
+      fmt::print(stderr, "shoal: warning: --calibration {}: {}; that is what is simulated\n",
+                 how.calibration, why);
+    use_calibration(*calibrated_, how, place);
+  }
   cluster = std::move(place.cluster);
   workers_ = place.workers;
   hosts_ = hosts_with_workers(cluster);
@@ -253,6 +283,7 @@ SimulateRun::SimulateRun(TrainFlags flags_, SimulateFlags how_, std::vector<Conf
     unseen.name = "no data";
     use(std::move(unseen));
     plan.model = how.phantom.empty() ? fmt::format("{} parameters", how.parameters) : how.phantom;
+    if (calibrated_) plan.model = calibrated_->key.model;
     plan.data = fmt::format("{} samples", how.samples);
   }
 }
@@ -283,6 +314,7 @@ TorchLearnerOptions SimulateRun::learner_options() const {
 
 std::vector<Elements> SimulateRun::buckets() {
   if (needs_learner()) return buckets_of(*learner);
+  if (calibrated_) return model_of(*calibrated_, plan.batch, bucket_bytes_of(flags)).buckets;
   std::vector<Elements> all;
   if (!how.phantom.empty()) {
     for (const LayerSize& bucket : in_buckets(how.phantom, bucket_bytes_of(flags)))
@@ -301,13 +333,22 @@ std::vector<Elements> SimulateRun::buckets() {
 void SimulateRun::calibrate(const std::vector<Elements>& buckets) {
   if (how.ns_per_sample == "auto" && !how.phantom.empty()) {
     pace_ = pace_of(in_buckets(how.phantom, bucket_bytes_of(flags)), how.tflops);
+  } else if (how.ns_per_sample == "auto" && calibrated_) {
+    const CalibratedModel model = model_of(*calibrated_, plan.batch, bucket_bytes_of(flags));
+    if (model.buckets != buckets)
+      throw DataError(fmt::format("{}: {} has other tensors by now; calibrate anew",
+                                  how.calibration, plan.model));
+    pace_ = model.pace;
   } else if (how.ns_per_sample == "auto") {
     pace_ = measure_pace(*learner, plan.batch);
     measured_ = "of a gradient";
   } else {
     pace_ = parse_pace(how.ns_per_sample, buckets);
   }
-  if (how.ns_per_element == "auto") {
+  if (how.ns_per_element == "auto" && calibrated_) {
+    elements_ = calibrated_->elements;
+    set_entry(config, "ns-per-element", to_text(elements_));
+  } else if (how.ns_per_element == "auto") {
     elements_ = measure_elements(plan.rule);
     measured_ += measured_.empty() ? "of other work" : " and of other work";
     set_entry(config, "ns-per-element", to_text(elements_));

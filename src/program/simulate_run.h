@@ -8,10 +8,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "program/calibrate.h"
+#include "program/calibration.h"
 #include "program/train_run.h"
 #include "sim/cluster.h"
 #include "sim/faults.h"
@@ -33,6 +35,7 @@ struct SimulateFlags {
   std::string phantom;           // an architecture of full size; empty: the model
   double tflops = 10;            // of a worker, for the phantom
   std::uint64_t samples = 60000;
+  std::string calibration;  // a file of `shoal calibrate`; empty: measured now
   std::string ns_per_sample = "auto";
   std::string ns_per_element = "auto";
 };
@@ -45,8 +48,11 @@ struct SimulateRun {
   // Throws ConfigError.
   SimulateRun(TrainFlags flags, SimulateFlags how, std::vector<ConfigEntry> config);
 
-  // Whether a model and its data are needed at all: not for --parameters and --phantom.
-  bool needs_learner() const { return how.parameters == 0 && how.phantom.empty(); }
+  // Whether a model and its data are needed at all: not for --parameters, --phantom, and the times
+  // of one that was calibrated.
+  bool needs_learner() const {
+    return how.parameters == 0 && how.phantom.empty() && !(calibrated_ && how.timing_only);
+  }
   void use(Dataset data);
   TorchCompute compute() const;
   TorchLearnerOptions learner_options() const;
@@ -68,6 +74,7 @@ struct SimulateRun {
   void print_head() const;
 
   std::uint64_t workers_ = 1, hosts_ = 1;  // and those that have workers
+  std::optional<Calibration> calibrated_;
   Pace pace_;
   ElementCosts elements_;
   std::string measured_;  // in words: what was not given

@@ -61,6 +61,7 @@ struct TrainFlags {
   std::string denormals = "flush";
   bool reproducible = false;
   bool no_tune = false;
+  bool no_predict = false;
   std::uint64_t bucket_bytes = 0;  // 0: the system's own
 
   std::string out;

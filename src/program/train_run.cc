@@ -17,6 +17,7 @@
 #include "program/budget.h"
 #include "program/build_info.h"
 #include "program/config.h"
+#include "program/predict.h"
 #include "runtime/live/mapped_file.h"
 #include "runtime/live/posix_files.h"
 #include "transport/inproc_world.h"
@@ -114,6 +115,7 @@ void print_head(const TrainRun& run) {
                    : fmt::format(", at least {}", run.company.workers.least),
                run.plan.global_batch);
   fmt::print("compute   {} ({})\n", describe(run.choice), run.choice.reason);
+  if (run.plan.predicted) fmt::print("predicted {}\n", describe(*run.plan.predicted));
   fmt::print("run       {}\n\n", run.flags.out);
   std::fflush(stdout);
 }
@@ -141,6 +143,11 @@ void print_end(const TrainRun& run) {
     fmt::print("; staleness {:.2f}, at most {}", s.staleness.mean(), s.staleness.most);
   if (s.test_accuracy == s.test_accuracy)
     fmt::print("; test accuracy {:.2f} %", 100 * s.test_accuracy);
+  if (s.predicted_step_s)
+    fmt::print(
+        "\na step took {:.4g} ms, predicted were {:.4g}; sent in each {:.4g} MB, predicted {:.4g}",
+        1e3 * s.measured_step_s, 1e3 * *s.predicted_step_s, 1e-6 * s.measured_bytes_per_step,
+        1e-6 * *s.predicted_bytes_per_step);
   const std::string further =
       run.plan.budget > Duration::zero() ? fmt::format("--budget {}", run.flags.budget)
       : run.plan.epochs == 0             ? fmt::format("--steps {}", 2 * run.plan.steps.value())
@@ -160,23 +167,6 @@ Bytes memory_peak() {
     if (word == "VmHWM:" && status >> kib) return Bytes(kib * 1024);
   }
   return Bytes(0);
-}
-
-ExitCode train_alone(TrainRun& run) {
-  RunJournalOptions journal = journal_options(run);
-  journal.stop = &stop_asked;
-  InprocOptions world_options;
-  world_options.seed = run.plan.seed;
-  // Nobody waits for this node's messages: the way to another thread and back, which small models
-  // feel in every step, would be for nothing.
-  world_options.io_threads = true;
-  world_options.limit = std::chrono::hours(24 * 365 * 10);
-  InprocWorld world(world_options, [&](Env& env, NodeId) {
-    return std::make_unique<PosixFiles>(env, run.flags.out);
-  });
-  rethrow_failure(world.run(
-      [&](Node& node) { return train_worker(node, *run.learner, run.plan, journal, run.result); }));
-  return run.result.totals.left ? ExitCode::kStopped : ExitCode::kOk;
 }
 
 }  // namespace
@@ -350,12 +340,31 @@ ExitCode TrainRun::train() {
     return launch_workers(*this);
   }
 
+  if (handed) plan.predicted = handed->predicted;
   stop_is_told = handed.has_value();
   if (take_signals || handed) handle_signals();
-  const ExitCode code = company.part == Part::Worker ? work_in_job(*this) : train_alone(*this);
+  RunJournalOptions journal = journal_options(*this);
+  if (company.part == Part::Alone) journal.stop = &stop_asked;
+  // Alone, the way to another thread and back, which small models feel in every step, would be for
+  // nothing: nobody waits for this node's messages.
+  const ExitCode code = carry_out(
+      [&](Node& node) { return train_worker(node, *learner, plan, journal, result); }, false);
   const bool ended = code == ExitCode::kOk || code == ExitCode::kStopped;
   if (!flags.quiet && ended && result.totals.speaks) print_end(*this);
   return code;
+}
+
+ExitCode TrainRun::carry_out(const NodeProgram& node_program, bool computes) {
+  if (company.part == Part::Worker) return work_in_job(*this, node_program);
+  InprocOptions world_options;
+  world_options.seed = plan.seed;
+  world_options.compute_threads = computes;
+  world_options.io_threads = true;
+  world_options.limit = std::chrono::hours(24 * 365 * 10);
+  InprocWorld world(world_options,
+                    [&](Env& env, NodeId) { return std::make_unique<PosixFiles>(env, flags.out); });
+  rethrow_failure(world.run(node_program));
+  return result.totals.left ? ExitCode::kStopped : ExitCode::kOk;
 }
 
 }  // namespace shoal

@@ -52,6 +52,9 @@ struct TrainRun {
   // REQUIRES: data and learner are there. Throws whatever the training failed with. The result is
   // there for a worker; the launcher calls take_result.
   ExitCode train();
+  // Another program in its place, as this process's part of the job; `computes`: on a thread of its
+  // own, also if nobody waits for this process. REQUIRES: it is no launcher.
+  ExitCode carry_out(const NodeProgram& program, bool computes);
 
   TrainFlags flags;
   std::vector<ConfigEntry> config;

@@ -149,6 +149,9 @@ std::vector<std::string> to_settings(const HandedOn& handed) {
   add("SHOAL_RUN_COMPUTE", fmt::format("{} {} {}", handed.compute.threads,
                                        handed.compute.channels_last ? 1 : 0, handed.compute.blas));
   if (!handed.compute.blas.empty()) add("OPENBLAS_CORETYPE", handed.compute.blas);
+  if (handed.predicted)
+    add("SHOAL_RUN_PREDICTED",
+        fmt::format("{} {}", handed.predicted->step_s, handed.predicted->bytes_per_step));
   add("SHOAL_RUN_BEGUN", fmt::format("{:.6f}", handed.begun_s));
   if (handed.screen.terminal) add("SHOAL_RUN_COLUMNS", std::to_string(handed.screen.width));
   if (!handed.error_file.empty()) add("SHOAL_RUN_ERROR", handed.error_file);
@@ -163,6 +166,9 @@ std::optional<HandedOn> handed_on(const Lookup& lookup) {
   std::istringstream compute(lookup("SHOAL_RUN_COMPUTE").value_or("1 0"));
   compute >> handed.compute.threads >> handed.compute.channels_last >> handed.compute.blas;
   handed.compute.reason = "chosen by the launcher";
+  Prediction predicted;
+  std::istringstream told(lookup("SHOAL_RUN_PREDICTED").value_or(""));
+  if (told >> predicted.step_s >> predicted.bytes_per_step) handed.predicted = predicted;
   std::istringstream(lookup("SHOAL_RUN_BEGUN").value_or("0")) >> handed.begun_s;
   if (const auto columns = lookup("SHOAL_RUN_COLUMNS")) {
     handed.screen.terminal = true;
@@ -176,6 +182,7 @@ ExitCode launch_workers(const TrainRun& run) {
   HandedOn handed;
   handed.folder = run.flags.out;
   handed.compute = run.choice;
+  handed.predicted = run.plan.predicted;
   handed.begun_s = run.plan.folder.wall_start_s;
   handed.screen = screen_of_stdout();
   if (run.flags.hosts.empty())
@@ -195,7 +202,7 @@ ExitCode launch_workers(const TrainRun& run) {
   return static_cast<ExitCode>(status);
 }
 
-ExitCode work_in_job(TrainRun& run) {
+ExitCode work_in_job(TrainRun& run, const NodeProgram& program) {
   const std::string error_file = run.handed ? run.handed->error_file : "";
   try {
     FromEnvironment env = process_from_environment(environment_of_this_process());
@@ -219,11 +226,8 @@ ExitCode work_in_job(TrainRun& run) {
     const double before_s = wall_clock_s() - run.plan.folder.wall_start_s;
     o.origin -= std::chrono::duration_cast<std::chrono::steady_clock::duration>(
         std::chrono::duration<double>(before_s));
-    RunJournalOptions journal = journal_options(run);
     Process process(o);
-    process.run([&](Node& node) {
-      return train_worker(node, *run.learner, run.plan, journal, run.result);
-    });
+    process.run(program);
   } catch (const NeverJoined&) {
     run.result.totals.left = true;
     run.result.totals.speaks = false;

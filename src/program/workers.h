@@ -19,6 +19,7 @@
 #include "program/compute_choice.h"
 #include "program/exit_code.h"
 #include "program/train_flags.h"
+#include "runtime/node.h"
 #include "train/progress.h"
 
 namespace shoal {
@@ -46,6 +47,7 @@ Company company_of(const TrainFlags& flags, const Place& place, bool launched);
 struct HandedOn {
   std::string folder;  // of the run
   ComputeChoice compute;
+  std::optional<Prediction> predicted;
   double begun_s = 0;      // the wall-clock time at which the run began
   Screen screen;           // of the launcher
   std::string error_file;  // who fails first writes there why; empty: to stderr
@@ -55,8 +57,8 @@ std::optional<HandedOn> handed_on(const Lookup& lookup);       // nothing under 
 
 // Starts the workers and watches them to the end. Throws what the first that failed did.
 ExitCode launch_workers(const TrainRun& run);
-// Takes part in the job as one of its workers.
-ExitCode work_in_job(TrainRun& run);
+// Takes part in the job as one of its workers, with this program.
+ExitCode work_in_job(TrainRun& run, const NodeProgram& program);
 
 // What the workers have left behind becomes the result of the run, as if it had been made here.
 // REQUIRES: the run has its learner.

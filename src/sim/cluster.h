@@ -44,7 +44,8 @@ struct Placement {
   Role role = Role::Worker;
 };
 
-// The cost of work is n x ns_per_element[kind], times what makes the node slow.
+// The cost of work is n x ns_per_element[kind], times what makes the node slow: one draw for all of
+// a pass, forward and backward, and one for each other piece of work.
 struct Straggler {
   enum class Kind : std::uint8_t { None, Constant, Jitter, HeavyTail, Exponential };
   Kind kind = Kind::None;

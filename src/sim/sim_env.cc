@@ -68,17 +68,25 @@ void SimEnv::start_sleep(SleepOp& op) {
 
 void SimEnv::abort_sleep(SleepOp& op) { call_off(op.timer); }
 
-double SimEnv::slowness() {
-  const std::vector<Straggler>& all = world_->cluster().stragglers;
-  if (node_.value() >= all.size()) return 1;
-  const Straggler& s = all[node_.value()];
-  if (s.kind == Straggler::Kind::None) return 1;
-  if (s.kind == Straggler::Kind::Constant) return s.factor;
+double SimEnv::drawn(const Straggler& s) {
   Random random(seed(), Purpose::Straggler, node_.value(),
                 std::uint64_t{incarnation_.value()} << 40U | works_++);
   if (s.kind == Straggler::Kind::Exponential) return s.factor * random.exponential();
   if (s.kind == Straggler::Kind::Jitter) return std::max(0.1, 1 + s.factor * random.normal());
   return std::min(random.pareto(s.factor), 1000.0);  // a tail, but not for ever
+}
+
+// One draw is for all of a pass: whatever disturbs a gradient does so for longer than a bucket.
+double SimEnv::slowness(Work kind) {
+  const std::vector<Straggler>& all = world_->cluster().stragglers;
+  if (node_.value() >= all.size()) return 1;
+  const Straggler& s = all[node_.value()];
+  if (s.kind == Straggler::Kind::None) return 1;
+  if (s.kind == Straggler::Kind::Constant) return s.factor;
+  if (kind == Work::Backward && pass_ > 0) return pass_;
+  const double slow = drawn(s);
+  if (kind == Work::Forward) pass_ = slow;
+  return slow;
 }
 
 void SimEnv::start_work(WorkOp& op) {
@@ -97,7 +105,7 @@ void SimEnv::start_work(WorkOp& op) {
   t.work = &op;
   op.timer = &t;
   world_->cpu(node_).start(world_->lines(node_).line_of(op.kind()), t,
-                           from_seconds(ns * slowness() * 1e-9));
+                           from_seconds(ns * slowness(op.kind()) * 1e-9));
 }
 
 bool SimEnv::abort_work(WorkOp& op) {

@@ -3,6 +3,7 @@
 
 #include "base/types.h"
 #include "runtime/env.h"
+#include "sim/cluster.h"
 #include "sim/cpu.h"
 
 namespace shoal {
@@ -38,12 +39,14 @@ class SimEnv final : public Env {
   bool abort_work(WorkOp& op) override;
   Timer& timer();
   void call_off(void*& timer);
-  double slowness();
+  double slowness(Work kind);
+  double drawn(const Straggler& straggler);
 
   World* world_;
   NodeId node_;
   Incarnation incarnation_;
   std::uint64_t works_ = 0;  // so far; numbers the draws of this node's stragglers
+  double pass_ = 0;          // how slow the pass is that goes on; 0: none has begun
 };
 
 }  // namespace shoal

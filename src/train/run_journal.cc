@@ -21,7 +21,27 @@ Duration under_way(std::vector<ExchangeSpan> spans, Time begin, Time end) {
   return sum;
 }
 
+// Steps at the beginning that do not count: memory is touched for the first time, buckets are
+// tuned. Of few steps a quarter.
+std::size_t first_steps(std::size_t steps) { return std::min<std::size_t>(10, steps / 4); }
+
 }  // namespace
+
+double usual_step(std::span<const float> seconds, std::uint64_t period) {
+  const std::span<const float> counted = seconds.subspan(first_steps(seconds.size()));
+  if (counted.empty()) return kUnknown;
+  const std::size_t each =
+      std::min<std::size_t>(std::max<std::uint64_t>(1, period), counted.size());
+  std::vector<double> means;
+  for (std::size_t at = 0; at + each <= counted.size(); at += each) {
+    double sum = 0;
+    for (const float s : counted.subspan(at, each)) sum += static_cast<double>(s);
+    means.push_back(sum / static_cast<double>(each));
+  }
+  const auto middle = means.begin() + static_cast<std::ptrdiff_t>(means.size() / 2);
+  std::ranges::nth_element(means, middle);
+  return *middle;
+}
 
 NodeId spokesman(const View& view) {
   const auto lives = [](const Member& m) {
@@ -33,7 +53,7 @@ NodeId spokesman(const View& view) {
 
 RunJournal::RunJournal(Node& node, RunFolder& folder, RunJournalOptions options)
     : node_(node), folder_(folder), options_(std::move(options)), progress_(options_.screen) {
-  totals_.begin = totals_.end = epoch_begin_ = node_.env.now();
+  totals_.begin = totals_.end = epoch_begin_ = step_begin_ = node_.env.now();
   if (node_.incarnation > Incarnation(1)) totals_.missed = totals_.begin - Time();
 }
 
@@ -89,8 +109,15 @@ void RunJournal::add_spans(const StepReport& report, Time now) {
                          report.step, span.begin, span.end});
 }
 
+void RunJournal::time_step(Time now) {
+  if (step_s_.empty()) sent_before_ = node_.endpoint.sent();
+  step_s_.push_back(static_cast<float>(seconds(now - step_begin_)));
+  step_begin_ = now;
+}
+
 Task<void> RunJournal::step_done(StepReport report) {
   const Time now = node_.env.now();
+  time_step(now);
   totals_.samples += report.samples;
   const Time computed = now - report.update - report.wait;
   const Duration overlap = under_way(report.exchanges, computed - report.compute, computed);
@@ -192,7 +219,7 @@ Task<void> RunJournal::evaluated(EvaluationReport report) {
   co_await folder_.add(now, report.step, scalars);
   epoch_score_ = Score();
   epoch_samples_ = 0;
-  epoch_begin_ = node_.env.now();
+  epoch_begin_ = step_begin_ = node_.env.now();
 }
 
 void RunJournal::saved(Step step) { (void)step; }
@@ -201,6 +228,10 @@ void RunJournal::chosen(const std::string& what) { show(fmt::format("exchange  {
 
 Task<void> RunJournal::close() {
   if (totals_.rows.empty()) totals_.train = epoch_score_;  // nothing was held out for a test
+  totals_.step_s = usual_step(step_s_, options_.period);
+  if (step_s_.size() > 1)
+    totals_.bytes_per_step = static_cast<double>((node_.endpoint.sent() - sent_before_).value()) /
+                             static_cast<double>(step_s_.size() - 1);
   show(progress_.end());
   co_await folder_.flush();
 }

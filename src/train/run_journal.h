@@ -4,6 +4,7 @@
 #include <atomic>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,8 @@ struct RunJournalOptions {
   bool quiet = false;                                 // no progress, only warnings
   std::function<void(const std::string&)> print;      // to the user
   std::function<void(const std::string&)> warn = {};  // at once, also when quiet
-  Duration budget{};  // of training, without evaluations; 0: none. Then the job ends.
+  Duration budget{};         // of training, without evaluations; 0: none. Then the job ends.
+  std::uint64_t period = 1;  // steps after which a worker does the same again
   // Set by a signal: leave. For a worker that is alone: the others would not know.
   const std::atomic<bool>* stop = nullptr;
 };
@@ -39,8 +41,10 @@ struct RunTotals {
   Step steps;  // made here, without those before a resume
   Duration compute{}, overlap{}, wait{}, update{}, evaluation{};
   Time begin, end;
-  Duration missed{};  // of the run, before this life of the worker
-  bool left = false;  // before the last step
+  double step_s = kUnknown;          // of a usual step; usual_step()
+  double bytes_per_step = kUnknown;  // sent, since the first steps
+  Duration missed{};                 // of the run, before this life of the worker
+  bool left = false;                 // before the last step
   std::uint64_t lost_nodes = 0;
   Staleness staleness;  // of all pushes to servers
   std::vector<double>
@@ -52,6 +56,10 @@ struct RunTotals {
 // Who speaks for the members of a view: the worker that was lost least often, so that it knows most
 // of the run; of several the first. Nobody where no worker is.
 NodeId spokesman(const View& view);
+
+// How long a step usually takes: the median of the means of so many steps each, without those at
+// the beginning. Unknown of none.
+double usual_step(std::span<const float> seconds, std::uint64_t period);
 
 // Thread safety: none; it belongs to the node's thread.
 class RunJournal final : public Journal {
@@ -77,6 +85,7 @@ class RunJournal final : public Journal {
   Duration trained(Time now) const;  // without evaluations
   void end_if_spent(Time now);
   void add_spans(const StepReport& report, Time now);
+  void time_step(Time now);
   EvaluationRow evaluation_row(const EpochRow& row, const EvaluationReport& report, Time now) const;
 
   Node& node_;
@@ -93,6 +102,9 @@ class RunJournal final : public Journal {
   Generation asked_;            // in this view, that the job ends
   Score epoch_score_;           // since the last evaluation
   Time epoch_begin_{};          // when it ended
+  Time step_begin_{};           // when the last step or evaluation ended
+  std::vector<float> step_s_;
+  Bytes sent_before_;  // the first step that counts
   std::uint64_t epoch_samples_ = 0;
   bool started_ = false;
 };

@@ -129,6 +129,10 @@ std::string to_json(const Summary& s) {
   json["wait_s"] = s.wait_s;
   json["update_s"] = s.update_s;
   json["bytes_sent_per_worker"] = s.bytes_sent_per_worker;
+  if (s.predicted_step_s) json["predicted_step_s"] = *s.predicted_step_s;
+  json["measured_step_s"] = s.measured_step_s;
+  if (s.predicted_bytes_per_step) json["predicted_bytes_per_step"] = *s.predicted_bytes_per_step;
+  json["measured_bytes_per_step"] = s.measured_bytes_per_step;
   json["staleness_mean"] = s.staleness.mean();
   json["staleness_max"] = s.staleness.most;
   if (s.staleness.pushes > 0) json["staleness_histogram"] = histogram_of(s.staleness);
@@ -176,6 +180,11 @@ Summary parse_summary(std::string_view text, const std::string& file) {
     s.wait_s = number(json, "wait_s");
     s.update_s = number(json, "update_s", s.update_s);
     s.bytes_sent_per_worker = number(json, "bytes_sent_per_worker");
+    s.measured_step_s = number(json, "measured_step_s", s.measured_step_s);
+    s.measured_bytes_per_step = number(json, "measured_bytes_per_step", s.measured_bytes_per_step);
+    if (json.contains("predicted_step_s")) s.predicted_step_s = number(json, "predicted_step_s");
+    if (json.contains("predicted_bytes_per_step"))
+      s.predicted_bytes_per_step = number(json, "predicted_bytes_per_step");
     s.staleness = staleness_from(json);
     if (json.contains("consensus_error")) json.at("consensus_error").get_to(s.consensus);
     if (json.contains("evaluations"))

@@ -70,6 +70,11 @@ struct Summary {
   double wait_s = 0;
   double update_s = 0;
   double bytes_sent_per_worker = 0;
+  // A usual step of a worker, and what it sends in one: as simulated before the run, if it was, and
+  // as it came.
+  std::optional<double> predicted_step_s, predicted_bytes_per_step;
+  double measured_step_s = kUnknown;
+  double measured_bytes_per_step = kUnknown;
   std::vector<EvaluationRow> evaluations;  // also since it was last started
   Staleness staleness;                     // of pushes to servers
   std::vector<double> consensus;           // error of the workers' models, after each epoch

@@ -161,6 +161,12 @@ Summary summarize(const TrainPlan& plan, const RunTotals& totals, const Ledger& 
   s.overlap_s = seconds(totals.overlap);
   s.wait_s = seconds(totals.wait);
   s.update_s = seconds(totals.update);
+  if (plan.predicted) {
+    s.predicted_step_s = plan.predicted->step_s;
+    s.predicted_bytes_per_step = plan.predicted->bytes_per_step;
+  }
+  s.measured_step_s = totals.step_s;
+  s.measured_bytes_per_step = totals.bytes_per_step;
   s.lost_nodes = totals.lost_nodes;
   s.staleness = totals.staleness;
   s.consensus = totals.consensus;
@@ -191,8 +197,17 @@ void set_length(RunJournalOptions& journal, const TrainPlan& plan) {
   journal.steps = plan.by_time ? Step() : plan.steps;
 }
 
+std::uint64_t period_of(const Recipe& recipe) {
+  if (recipe.updater == Updater::Each) return recipe.peering.tau;
+  if (recipe.updater != Updater::Servers) return 1;
+  const Serving& serving = recipe.serving;
+  return std::uint64_t{serving.push_every} * serving.write_back * serving.fetch.steps;
+}
+
 Task<void> train_worker(Node& node, Learner& learner, const TrainPlan& plan,
-                        const RunJournalOptions& options, TrainResult& result) {
+                        const RunJournalOptions& given, TrainResult& result) {
+  RunJournalOptions options = given;
+  options.period = period_of(plan.recipe);
   RunFolderOptions place = plan.folder;
   place.writer = node.id;
   RunFolder folder(node.files, place);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -20,6 +21,12 @@
 #include "train/summary.h"
 
 namespace shoal {
+
+// A usual step of a worker, as simulated before the run.
+struct Prediction {
+  double step_s = 0;
+  double bytes_per_step = 0;  // that it sends
+};
 
 struct TrainPlan {
   // What is trained.
@@ -53,6 +60,7 @@ struct TrainPlan {
   RunFolderOptions folder;
   std::vector<ConfigEntry> config;  // resolved
   std::vector<std::pair<std::string, std::string>> notes;
+  std::optional<Prediction> predicted = {};
   Bytes memory_before;                      // the most that this process had, without the model;
   std::function<Bytes()> memory_peak = {};  // and so far. May be empty.
 };
@@ -61,6 +69,8 @@ struct TrainPlan {
 std::string length_text(const TrainPlan& plan);
 // What the journal is to know of it.
 void set_length(RunJournalOptions& journal, const TrainPlan& plan);
+// Steps after which a worker does the same again: until models meet, or gradients are pushed.
+std::uint64_t period_of(const Recipe& recipe);
 
 struct TrainResult {
   Summary summary;

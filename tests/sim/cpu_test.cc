@@ -101,6 +101,25 @@ TEST(Cpu, WorkThatIsGivenUpLeavesTheCoreToTheOthers) {
   EXPECT_EQ(end, Time(1200ns));  // 400 ns at half its speed
 }
 
+TEST(Cpu, OneDrawMakesAllOfAPassSlow) {
+  Cluster cluster = one_host(1, 1);
+  cluster.stragglers = {{Straggler::Kind::Jitter, 0.2}};
+  run_in(cluster, [&](Node& node) -> Task<> {
+    double before = 0;
+    for (int pass = 0; pass < 5; ++pass) {
+      Time end[3];
+      const Time begin = node.env.now();
+      co_await piece(node, Work::Forward, 1000000, end[0]);
+      co_await piece(node, Work::Backward, 1000000, end[1]);
+      co_await piece(node, Work::Backward, 1000000, end[2]);
+      EXPECT_EQ(end[1] - end[0], end[0] - begin);
+      EXPECT_EQ(end[2] - end[1], end[0] - begin);
+      EXPECT_NE(seconds(end[0] - begin), before);
+      before = seconds(end[0] - begin);
+    }
+  });
+}
+
 TEST(Cpu, ALinkThatCarriesMessagesTakesItsPart) {
   Cluster cluster = Cluster::uniform(2, {.bytes_per_s = 1e9, .cpu_ns_per_byte = 0.5});
   cluster.ns_per_element.fill(1);

@@ -1,0 +1,144 @@
+// shoal calibrate: what a model's steps take on this machine and its links, for the simulator and
+// for the predictions of `shoal train`.
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <sstream>
+
+#include "base/error.h"
+#include "cli/commands.h"
+#include "cli/kept_calibration.h"
+#include "cli/scratch.h"
+#include "cli/torch_run.h"
+#include "job/host.h"
+#include "program/calibrate_node.h"
+#include "program/predict.h"
+#include "strategy/registry.h"
+
+namespace shoal {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  TrainFlags flags;
+  std::string batches = "64";
+  std::string encode = "fp32";
+  std::string out = "calibration.json";
+  double seconds = 0.5;
+  bool keep = false;
+};
+
+std::vector<std::uint64_t> batches_in(const std::string& text) {
+  std::vector<std::uint64_t> batches;
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');) {
+    std::uint64_t n = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), n);
+    if (error != std::errc{} || end != word.data() + word.size() || n < 1)
+      throw ConfigError(fmt::format("--batch {}: needed are whole numbers, as 16,64", text));
+    batches.push_back(n);
+  }
+  std::ranges::sort(batches);
+  if (batches.empty() || std::ranges::adjacent_find(batches) != batches.end())
+    throw ConfigError(fmt::format("--batch {}: each once, and one at least", text));
+  return batches;
+}
+
+void print_found(const Calibration& c) {
+  for (const GradientTimes& g : c.gradients)
+    fmt::print(
+        "gradient  batch {}: {:.4g} ms, {:.4g} ms alone; the first of {} tensors after {:.4g} ms\n",
+        g.batch, 1e3 * g.ready.back(), 1e3 * g.alone, g.ready.size(), 1e3 * g.ready.front());
+  fmt::print("together  {:.2f} times slower than one alone; {:.3g} cores a host\n", c.slowdown(),
+             c.cores);
+  fmt::print("work      {} ns an element\n", to_text(c.elements));
+  const auto link = [](const char* name, const std::optional<LinkModel>& l) {
+    if (l)
+      fmt::print("{:<9} {:.3g} Gbit/s, {:.3g} us; {:.3g} ns of a core for each byte\n", name,
+                 8e-9 * l->bytes_per_s, 1e6 * seconds(l->latency), l->cpu_ns_per_byte);
+  };
+  link("inside", c.inside);
+  link("between", c.between);
+}
+
+ExitCode run(Options o) {
+  if (!(o.seconds > 0 && o.seconds <= 60))
+    throw ConfigError(fmt::format("--seconds {}: take 0.1 to 60", o.seconds));
+  const std::vector<std::uint64_t> batches = batches_in(o.batches);
+  o.flags.batch = batches.back();
+  Encoding encoding = parse_encoding(o.encode);
+  const Scratch scratch("calibrate");
+  o.flags.out = scratch.path;
+  TrainRun run(o.flags, {}, "shoal calibrate");
+  run.use(open_data(run.flags));
+  run.plan.recipe.encode.as = encoding;
+  choose_compute(run);
+  Calibration found;
+  found.key = key_of(run);
+  const fs::path out = o.keep ? calibration_file(found.key) : fs::path(o.out);
+  if (out.empty()) throw ConfigError("--keep: there is no cache folder; take --out FILE");
+  run.plan.folder.wall_start_s = run.handed ? run.handed->begun_s : wall_clock_s();
+  if (run.company.part == Part::Launcher) {
+    run.before_threads();
+    const ExitCode code = launch_workers(run);
+    if (code == ExitCode::kOk) fmt::print("wrote {}\n", out.string());
+    return code;
+  }
+  TorchLearnerOptions options = run.learner_options();
+  options.bucket_bytes = kEachTensor;
+  const std::optional<TorchPlugin> torch = make_learner(run, options);
+  // Of those that may be chosen the one that costs most.
+  if (encoding.kind == Encoding::Kind::Auto) encoding = parse_encoding("onebit+ef");
+  CalibrateOptions how;
+  how.batches = batches;
+  how.samples = run.dataset.train->size();
+  how.workers = run.plan.workers;
+  how.rule = run.plan.rule;
+  how.encoding = encoding;
+  how.seconds = o.seconds;
+  how.kernel = this_kernel();
+  how.cores = found.key.machine.cores;
+  const ExitCode code = run.carry_out(
+      [&](Node& node) { return calibrate_node(node, *run.learner, how, found); }, true);
+  if (code != ExitCode::kOk || run.place.rank != 0) return code;
+  write_calibration(found, out);
+  if (!run.flags.quiet) print_found(found);
+  if (run.company.part == Part::Alone || !run.handed) fmt::print("wrote {}\n", out.string());
+  return code;
+}
+
+}  // namespace
+
+Command calibrate_command() {
+  auto o = std::make_shared<Options>();
+  TrainFlags& f = o->flags;
+  return {
+      .name = "calibrate",
+      .summary = "measure this machine and its links for a model, for the simulator",
+      .options = {{"--model", "as for train", &f.model},
+                  {"--data", "as for train", &f.data},
+                  {"--workers", "how many, each a process, all at once", &f.workers},
+                  {"--hosts", "a,b:2: start the workers there by ssh", &f.hosts},
+                  {"--listen", "ADDRESS[:PORT] where the workers meet", &f.listen},
+                  {"--batch", "samples a step of a worker; a list: 16,64", &o->batches},
+                  {"--optimizer", "whose updates are measured; auto: by the model", &f.optimizer},
+                  {"--encode", "whose encodings are measured", &o->encode},
+                  {"--threads", "as for train", &f.threads},
+                  {"--blas", "as for train", &f.blas},
+                  {"--memory-format", "as for train", &f.memory_format},
+                  {"--no-tune", "do not probe; take libtorch as it is", &f.no_tune},
+                  {"--reproducible", "as for train", &f.reproducible},
+                  {"--augment", "as for train", &f.augment},
+                  {"--length", "as for train", &f.length},
+                  {"--seconds", "for the gradients of each batch", &o->seconds},
+                  {"--out", "the file", &o->out},
+                  {"--keep", "where `shoal train` looks for it, in place of --out", &o->keep},
+                  {"--quiet", "only the file", &f.quiet}},
+      .run = [o] { return run(*o); }};
+}
+
+}  // namespace shoal
