@@ -27,6 +27,8 @@ constexpr std::uint64_t kTrafficRounds = 3;
 constexpr Elements kParcel{256 * 1024};  // elements of a message that keeps a link busy
 constexpr double kStreamSeconds = 0.15;  // until a link has no more than it can carry for long
 constexpr double kParcelBytes = 4.0 * 256 * 1024;
+constexpr std::uint64_t kLargeParcels = 3;
+constexpr double kOneWay = 0.7;  // of the usual rate; half of it, if they really are
 constexpr std::uint64_t kParcelsMin = 8, kParcelsMax = 400;
 
 double median(std::vector<double> values) {
@@ -61,8 +63,10 @@ class Calibrator {
   Task<double> work(const Once& once);
   Task<void> measure_work(ElementCosts& costs);
   Task<LinkModel> measure_link(const LinkCost& cost, bool between, double usual_s);
+  Task<double> stream(std::uint64_t parcels, ConstBuf out, MutBuf in);
   Task<double> stream(std::uint64_t parcels);
-  Task<void> stream_out(Tag tag, std::uint64_t parcels);
+  Task<void> stream_out(Tag tag, std::uint64_t parcels, ConstBuf out);
+  Task<Bytes> one_way_above(double bytes_per_s);
   Task<double> cores_taken(std::uint64_t parcels, double usual_s);
   Task<std::vector<double>> mean_of_all(std::vector<double> own);
   Task<void> meet() { return barrier(group_, operation_++); }
@@ -224,24 +228,43 @@ Task<void> Calibrator::measure_work(ElementCosts& costs) {
 
 // ---- Links
 
-Task<void> Calibrator::stream_out(Tag tag, std::uint64_t parcels) {
-  const ConstBuf out = links_.data.range(Elements(0), kParcel).bytes();
+Task<void> Calibrator::stream_out(Tag tag, std::uint64_t parcels, ConstBuf out) {
   for (std::uint64_t i = 0; i < parcels; ++i)
     co_await node_.endpoint.send(group_.peer(1), tag, out);
 }
 
 // Around the ring, all at once, and so both ways over each link of two: seconds until all are here.
-Task<double> Calibrator::stream(std::uint64_t parcels) {
+Task<double> Calibrator::stream(std::uint64_t parcels, ConstBuf out, MutBuf in) {
   const Tag tag = group_.tag(operation_, 0);
-  const MutBuf in = links_.data.range(kParcel, kParcel).bytes();
   const Time begin = env_.now();
   double took = 0;
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
-    tasks.spawn(stream_out(tag, parcels));
+    tasks.spawn(stream_out(tag, parcels, out));
     for (std::uint64_t i = 0; i < parcels; ++i) co_await receive(group_, group_.peer(-1), tag, in);
     took = seconds(env_.now() - begin);
   });
   co_return took;
+}
+
+Task<double> Calibrator::stream(std::uint64_t parcels) {
+  return stream(parcels, links_.data.range(Elements(0), kParcel).bytes(),
+                links_.data.range(kParcel, kParcel).bytes());
+}
+
+// Which messages, of those that this model may have, take as long as if both ways were one.
+Task<Bytes> Calibrator::one_way_above(double bytes_per_s) {
+  for (Elements n = kParcel * 2; n <= n_; n = n * 2) {
+    const Range out = g_.range(Elements(0), n);
+    const Range in = state_.range(Elements(0), n);
+    co_await meet();
+    const double here = co_await stream(kLargeParcels, out.bytes(), in.bytes());
+    ++operation_;
+    std::vector<double> own{here};
+    const std::vector<double> took = co_await mean_of_all(std::move(own));
+    const double rate = static_cast<double>(kLargeParcels * out.bytes().size.value()) / took[0];
+    if (rate < kOneWay * bytes_per_s) co_return Bytes(n.value() * sizeof(float) / 2);
+  }
+  co_return Bytes(0);
 }
 
 // What a byte takes of the cores is by how much gradients are slower while bytes go both ways: ns.
@@ -284,6 +307,7 @@ Task<LinkModel> Calibrator::measure_link(const LinkCost& cost, bool between, dou
   // Inside a host all of them share one memory.
   if (!between) link.bytes_per_s *= static_cast<double>(group_.size());
   link.overhead = Bytes(static_cast<std::uint64_t>(cost.overhead * link.bytes_per_s));
+  if (between) link.one_way_above = co_await one_way_above(link.bytes_per_s);
   link.cpu_ns_per_byte = co_await cores_taken(parcels_in(1.5 * usual_s), usual_s);
   co_return link;
 }

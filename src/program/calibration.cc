@@ -31,6 +31,7 @@ Json object_of(const LinkModel& link) {
   object["latency_s"] = seconds(link.latency);
   object["bytes_per_s"] = link.bytes_per_s;
   object["overhead_bytes"] = link.overhead.value();
+  object["one_way_above_bytes"] = link.one_way_above.value();
   object["cpu_ns_per_byte"] = link.cpu_ns_per_byte;
   return object;
 }
@@ -40,6 +41,7 @@ LinkModel link_from(const Json& json) {
   link.latency = from_seconds(json.at("latency_s").get<double>());
   link.bytes_per_s = json.at("bytes_per_s").get<double>();
   link.overhead = Bytes(json.at("overhead_bytes").get<std::uint64_t>());
+  link.one_way_above = Bytes(json.at("one_way_above_bytes").get<std::uint64_t>());
   link.cpu_ns_per_byte = json.at("cpu_ns_per_byte").get<double>();
   return link;
 }

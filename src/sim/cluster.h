@@ -19,6 +19,8 @@ struct LinkModel {
   Duration latency{0};
   double bytes_per_s = 0;  // 0: infinite
   Bytes overhead{0};       // added to every message
+  // Larger messages of two nodes go one way at a time, as some transports have it; 0: none do.
+  Bytes one_way_above{0};
   // Of a core, at each end, for every byte: copies and the kernel's work. It slows down what runs
   // there; the message takes the time it takes.
   double cpu_ns_per_byte = 0;

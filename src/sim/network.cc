@@ -54,7 +54,13 @@ void Network::advance(Transit& t) {
   Lane& lane = *r.lanes[t.lane_];
   Duration transmit = lane.model.transmit(t.wire_size);
   if (lane.slow != 1) transmit = from_seconds(seconds(transmit) * lane.slow);
-  const Time start = std::max(queue_->now(), lane.free);
+  Time start = std::max(queue_->now(), lane.free);
+  const Bytes above = lane.model.one_way_above;
+  if (t.lane_ == 0 && above > Bytes(0) && t.wire_size > above) {
+    Time& turn = turn_of(t);
+    start = std::max(start, turn);
+    turn = start + transmit;
+  }
   lane.free = start + transmit;
   if (busy_ && lane.host && transmit > Duration(0) && lane.model.cpu_ns_per_byte > 0)
     busy_(*lane.host, lane.model.load(), start, lane.free);
@@ -69,6 +75,8 @@ void Network::advance(Transit& t) {
   if (t.lane_ + 1 == r.count) head = delayed(t, head);
   queue_->schedule(head, t);
 }
+
+Time& Network::turn_of(const Transit& t) { return turns_[std::minmax(t.source, t.destination)]; }
 
 Time Network::delayed(const Transit& t, Time head) {
   if (delay_max_ == Duration(0) && floors_.empty()) return head;

@@ -83,6 +83,7 @@ class Network {
   };
   Route route(const Transit& transit);
   Time delayed(const Transit& transit, Time head);
+  Time& turn_of(const Transit& transit);
 
   const Cluster* cluster_;
   EventQueue* queue_;
@@ -91,6 +92,7 @@ class Network {
   std::vector<Lane> out_, in_, memory_;  // by host
   std::vector<Lane> up_, down_;          // by rack
   std::map<std::pair<NodeId, NodeId>, Cut> cuts_;
+  std::map<std::pair<NodeId, NodeId>, Time> turns_;  // of two: when large messages may go again
   Duration delay_max_{0};
   bool reorder_ = false;
   // The earliest head of the next message of a stream, while messages are being delayed.

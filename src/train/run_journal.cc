@@ -21,6 +21,9 @@ Duration under_way(std::vector<ExchangeSpan> spans, Time begin, Time end) {
   return sum;
 }
 
+// A long step of one that waits and a short one of one that was waited for may take turns.
+constexpr std::uint64_t kStepsEach = 4;
+
 // Steps at the beginning that do not count: memory is touched for the first time, buckets are
 // tuned. Of few steps a quarter.
 std::size_t first_steps(std::size_t steps) { return std::min<std::size_t>(10, steps / 4); }
@@ -30,8 +33,9 @@ std::size_t first_steps(std::size_t steps) { return std::min<std::size_t>(10, st
 double usual_step(std::span<const float> seconds, std::uint64_t period) {
   const std::span<const float> counted = seconds.subspan(first_steps(seconds.size()));
   if (counted.empty()) return kUnknown;
+  const std::uint64_t whole = std::max<std::uint64_t>(1, period);
   const std::size_t each =
-      std::min<std::size_t>(std::max<std::uint64_t>(1, period), counted.size());
+      std::min<std::size_t>(counted.size(), (kStepsEach + whole - 1) / whole * whole);
   std::vector<double> means;
   for (std::size_t at = 0; at + each <= counted.size(); at += each) {
     double sum = 0;

@@ -57,8 +57,8 @@ struct RunTotals {
 // of the run; of several the first. Nobody where no worker is.
 NodeId spokesman(const View& view);
 
-// How long a step usually takes: the median of the means of so many steps each, without those at
-// the beginning. Unknown of none.
+// How long a step usually takes: the median of the means of a few steps each, some whole periods,
+// without those at the beginning. Unknown of none.
 double usual_step(std::span<const float> seconds, std::uint64_t period);
 
 // Thread safety: none; it belongs to the node's thread.

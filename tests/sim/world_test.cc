@@ -122,6 +122,20 @@ TEST(Network, OverheadIsPaidForEveryMessage) {
   EXPECT_EQ(o.end, Time(10us));
 }
 
+TEST(Network, LargeMessagesOfTwoMayGoOneWayAtATime) {
+  for (const std::uint64_t bytes : {1'000'000U, 2'000'000U}) {
+    const LinkModel link{.bytes_per_s = 1e9, .one_way_above = Bytes(1'500'000)};
+    const Outcome o = run(Cluster::uniform(2, link), [&](Node& n) -> Task<> {
+      const NodeId other(1 - n.id.value());
+      const ConstBuf out{nullptr, Bytes(bytes)};
+      const MutBuf in{nullptr, Bytes(bytes)};
+      co_await all(n.endpoint.send(other, kTag, out),
+                   n.endpoint.recv(Match{.from = other, .tag = kTag}, in));
+    });
+    EXPECT_EQ(o.end, Time(bytes == 1'000'000 ? 1ms : 4ms));
+  }
+}
+
 TEST(Work, CostsItsElementsAndRunsTheFunctionFirst) {
   Cluster cluster = Cluster::uniform(1, {});
   cluster.ns_per_element[static_cast<std::size_t>(Work::Reduce)] = 2;

@@ -19,6 +19,8 @@ TEST(UsualStep, OfSeveralThatBelongTogetherIsTheirMean) {
   for (std::size_t i = 0; i < 50; ++i) seconds.push_back(i % 10 == 9 ? 11.0F : 1.0F);
   EXPECT_EQ(usual_step(seconds, 1), 1);
   EXPECT_EQ(usual_step(seconds, 10), 2);
+  for (std::size_t i = 0; i < 50; ++i) seconds[i] = i % 2 == 0 ? 5.0F : 1.0F;
+  EXPECT_EQ(usual_step(seconds, 1), 3);
 }
 
 TEST(UsualStep, OfNoneIsUnknown) {
