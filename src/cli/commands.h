@@ -12,6 +12,7 @@ Command advise_command();
 Command bench_command();
 Command calibrate_command();
 Command compare_command();
+Command completion_command(const std::vector<Command>& others);
 Command doctor_command();
 // `program` is what follows -- on the command line; nothing there: null.
 Command launch_command(const std::vector<std::string>* program);

@@ -15,20 +15,20 @@ int main(int argc, char** argv) {
   char** const end = argv + argc;
   char** const dashes = launches ? std::find(argv, end, std::string_view("--")) : end;
   const std::vector<std::string> program(dashes == end ? end : dashes + 1, end);
-  return static_cast<int>(shoal::run_command_line(
-      {
-          shoal::train_command(),
-          shoal::simulate_command(),
-          shoal::compare_command(),
-          shoal::report_command(),
-          shoal::systems_command(),
-          shoal::advise_command(),
-          shoal::calibrate_command(),
-          shoal::swarm_command(),
-          shoal::launch_command(dashes == end ? nullptr : &program),
-          shoal::bench_command(),
-          shoal::doctor_command(),
-          shoal::probe_command(),
-      },
-      static_cast<int>(dashes - argv), argv));
+  std::vector<shoal::Command> commands = {
+      shoal::train_command(),
+      shoal::simulate_command(),
+      shoal::compare_command(),
+      shoal::report_command(),
+      shoal::systems_command(),
+      shoal::advise_command(),
+      shoal::calibrate_command(),
+      shoal::swarm_command(),
+      shoal::launch_command(dashes == end ? nullptr : &program),
+      shoal::bench_command(),
+      shoal::doctor_command(),
+      shoal::probe_command(),
+  };
+  commands.push_back(shoal::completion_command(commands));
+  return static_cast<int>(shoal::run_command_line(commands, static_cast<int>(dashes - argv), argv));
 }

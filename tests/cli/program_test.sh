@@ -29,4 +29,33 @@ expect 0 out '^horovod +2018' systems
 expect 1 err "unknown option '--jsn'. Did you mean '--json'\?" systems --jsn
 expect 1 err "'horovdo' is not known. Did you mean 'horovod'\?" train --like horovdo
 expect 1 err 'take --exchange tree' simulate --workers 2 --like firecaffe --exchange ring
+expect 1 err '^shoal: --budget 5parsecs: take a time, as 60s' train --budget 5parsecs
+expect 1 err '^shoal: --budget 0s: take a time' simulate --workers 2 --budget 0s
+expect 1 err '--schedule cosine with --budget 60s.*say --epochs' train --budget 60s --schedule cosine
+expect 1 err "Did you mean 'easgd'" compare --like pytorch,eassgd
+expect 1 err "9gbit.*Did you mean" simulate --workers 2 --cluster 9gbit
+expect 1 err '--workers 20000: take 1 to' simulate --workers 20000
+expect 1 err "'fish' is not known" completion fish
+expect 0 out 'bashcompinit' completion zsh
+
+# completes WANTED WORD...: what bash would offer for the last word, one of which is WANTED.
+completes() {
+  local wanted=$1
+  shift
+  COMP_WORDS=("$@")
+  COMP_CWORD=$(($# - 1))
+  _shoal
+  if ! printf '%s\n' "${COMPREPLY[@]}" | grep -qxF -- "$wanted"; then
+    printf 'FAILED: %s: wants %s, offers %s\n' "$*" "$wanted" "${COMPREPLY[*]}"
+    failures=$((failures + 1))
+  fi
+}
+source <("$shoal" completion bash)
+completes train shoal tr
+completes --version shoal --v
+completes --budget shoal train --bud
+completes horovod shoal train --like hor
+completes channels-last shoal simulate --workers 4 --memory-format ch
+completes sim shoal bench s
+completes zsh shoal completion z
 exit $((failures > 0))
