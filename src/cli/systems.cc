@@ -95,7 +95,7 @@ void print_markdown() {
       "own\n"
       "flag. Recipes are checked before anything starts: what cannot be is refused with the "
       "reason\n"
-      "and the nearest choice that works. The entries are in `src/strategy/registry.cc`.\n\n"
+      "and the nearest choice that works. The entries are in `src/strategy/registry_*.cc`.\n\n"
       "The columns from balanced data to repeat are the selection criteria of Langer et al. 2020, "
       "Table 2:\n"
       "whether each worker's samples must look like all; the best step size as the cluster grows; "

@@ -114,7 +114,7 @@ TEST(Formulas, HoldForAThousandMembers) {
   const double scale = static_cast<double>(kLarge.value()) / static_cast<double>(kModel.value());
   const double t = T * scale;
   const double r = R * scale;
-  for (const std::uint32_t n : {128U, 512U, 1024U}) {
+  for (const std::uint32_t n : {128U, 1024U}) {
     const double log = log_of(n);
     const std::pair<Exchange, double> all[] = {
         {Exchange::Ring, 2 * (n - 1) * (L + t / n) + part(n) * r},
