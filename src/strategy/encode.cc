@@ -84,7 +84,8 @@ std::vector<Encoding> encodings_of(const Encode& encode, const Learner& learner)
   std::vector<Encoding> all;
   for (const Cut& piece : learner.pieces()) {
     const auto behind = std::ranges::upper_bound(tensors, piece.at, {}, &TensorEntry::at);
-    const std::string_view name = behind == tensors.begin() ? "" : std::prev(behind)->name;
+    std::string_view name;
+    if (behind != tensors.begin()) name = std::prev(behind)->name;
     const auto own = std::ranges::find_if(
         encode.layers, [&](const LayerEncoding& one) { return fits(one.layer, name); });
     all.push_back(own == encode.layers.end() ? encode.as : own->as);
