@@ -108,7 +108,7 @@ void Cpu::look() {
   for (CpuJob* job : ended) {
     std::erase(running_, job);
     CpuLine& line = *std::exchange(job->line, nullptr);
-    line.jobs_.pop_front();
+    line.jobs_.erase(line.jobs_.begin());
     if (!line.jobs_.empty()) run(*line.jobs_.front());
   }
   share();

@@ -11,7 +11,6 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <vector>
 
 #include "base/types.h"
@@ -39,7 +38,7 @@ class CpuJob : public Occurrence {
 
 class CpuLine {
   friend class Cpu;
-  std::deque<CpuJob*> jobs_;  // the first one runs
+  std::vector<CpuJob*> jobs_;  // the first one runs; few wait, and most nodes have none
 };
 
 // The lines of a node.
