@@ -357,8 +357,7 @@ namespace {
 // optimizer's state would go to all after it.
 void adapt_to_hosts(const TrainFlags& f, Recipe& recipe) {
   const bool asked = given(f, "update") || given(f, "exchange");
-  const bool needs_owners = recipe.shards > 0 || recipe.turnout != Turnout::All;
-  if (!find_system(f.like).adapts || asked || needs_owners) return;
+  if (!find_system(f.like).adapts || asked || needs_owners(recipe)) return;
   recipe.updater = Updater::Everyone;
   recipe.exchange = Exchange::Auto;
 }

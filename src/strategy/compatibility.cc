@@ -24,7 +24,6 @@ bool is_one_of(Exchange exchange, std::initializer_list<Exchange> some) {
   return false;
 }
 
-bool needs_owners(const Recipe& r) { return r.shards > 0 || r.turnout != Turnout::All; }
 bool encodes_otherwise(const Recipe& r) { return r.encode != Encode(); }
 void encode_no_more(Recipe& r, std::uint64_t) { r.encode = Encode(); }
 

@@ -13,6 +13,9 @@
 
 namespace shoal {
 
+// Asks for what only the sharded update can do.
+inline bool needs_owners(const Recipe& r) { return r.shards > 0 || r.turnout != Turnout::All; }
+
 struct Exclusion {
   std::string_view what;     // "--update root with --exchange ring"
   std::string_view why;      // a reason, as a clause
