@@ -103,6 +103,18 @@ void set(std::string_view text, Encoding& encoding, std::string_view word, bool 
   }
 }
 
+// The second number of randomk is cut off.
+void set_hold(std::string_view text, Encoding& encoding, std::string_view& settings) {
+  const std::size_t at = settings.find(':');
+  if (at == std::string_view::npos) return;
+  const auto steps = number_in<std::uint32_t>(settings.substr(at + 1));
+  if (!steps || *steps == 0)
+    refuse(text, fmt::format("randomk keeps its places for a number of steps from 1 on, not '{}'",
+                             settings.substr(at + 1)));
+  encoding.hold = *steps > 1 ? *steps : 0;
+  settings = settings.substr(0, at);
+}
+
 // Kinds that are nothing without the rest.
 bool always_keeps_rest(Kind kind) {
   return kind == Kind::Twobit || kind == Kind::Strom || kind == Kind::Dryden ||
@@ -165,6 +177,7 @@ Encoding parse_encoding(std::string_view text) {
     encoding.elias = true;
     settings.remove_suffix(6);
   }
+  if (encoding.kind == Kind::Randomk) set_hold(text, encoding, settings);
   set(text, encoding, settings, given);
   encoding.feedback = always_keeps_rest(encoding.kind);
   if (text.ends_with('+')) refuse(text, "nothing follows the '+'");
@@ -185,6 +198,7 @@ std::string to_string(const Encoding& encoding) {
                                      : fmt::format(":{}", encoding.*setting->whole);
   }
   if (encoding.elias) text += ":elias";
+  if (encoding.hold > 0) text += fmt::format(":{}", encoding.hold);
   if (encoding.feedback && !always_keeps_rest(encoding.kind)) text += "+ef";
   if (encoding.zstd) text += "+zstd";
   return text;

@@ -15,6 +15,7 @@
 //   adacomp:500            the sign of those that would soon be the largest of 500 [500]
 //   topk:0.01              the largest part, exactly                              [0.01]
 //   randomk:0.01           a random part, exactly                                 [0.01]
+//   randomk:0.01:50        the same part for 50 steps
 //   dgc:0.001              the largest part of what momentum has gathered         [0.001]
 //   powersgd:2             factors of rank 2 of its matrix                        [2]
 //   sfb                    of fully connected layers the factors that their gradients are made of
@@ -68,6 +69,7 @@ struct Encoding {
   std::uint32_t bits = 0;    // dorefa: of an element; fixed16: before the point
   std::uint32_t bin = 0;     // adacomp: elements of which one is always sent
   std::uint32_t rank = 0;    // powersgd
+  std::uint32_t hold = 0;    // randomk: steps that have the same places; 0: as 1
   bool elias = false;        // qsgd: codes of Elias instead of a fixed number of bits
   bool feedback = false;     // the rest is added to the next gradient
   bool zstd = false;

@@ -14,7 +14,7 @@ namespace shoal {
 namespace {
 
 constexpr std::array<std::string_view, kEncodedForms> kNames = {
-    "auto", "gather", "direct", "ring", "halving-doubling", "sparse"};
+    "auto", "gather", "direct", "ring", "halving-doubling", "sparse", "kylix"};
 
 }  // namespace
 
@@ -41,6 +41,7 @@ Task<void> encoded_all_reduce(EncodedForm form, const Group& group, Encoder& enc
     case EncodedForm::HalvingDoubling:
       return encoded_halving_doubling(group, encoder, g, operation);
     case EncodedForm::Sparse: return encoded_sparse(group, encoder, g, operation);
+    case EncodedForm::Kylix: return encoded_kylix(group, encoder, g, operation);
     case EncodedForm::Auto: break;
   }
   SHOAL_CHECK(false, "the form was not chosen: see form_for");

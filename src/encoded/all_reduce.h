@@ -8,6 +8,8 @@
 //            no power of two the members beyond give all they have to one below, first
 //   sparse   lists of places and values, merged by partners at doubling distances: an exact sum of
 //            what was encoded; full ranges as soon as these are shorter (sparse.h)
+//   kylix    the same sum, of lists whose places persist from step to step: places travel when they
+//            have changed, else values alone (kylix.h)
 //
 // Cost for a codec of c bytes an element: gather (P-1) c N each way; direct, ring and
 // halving-doubling 2(P-1)/P c N, with P, P and log2 P roundings on the way of an element.
@@ -27,16 +29,29 @@
 
 namespace shoal {
 
-enum class EncodedForm : std::uint8_t { Auto, Gather, Direct, Ring, HalvingDoubling, Sparse };
-inline constexpr std::size_t kEncodedForms = 6;
+enum class EncodedForm : std::uint8_t {
+  Auto,
+  Gather,
+  Direct,
+  Ring,
+  HalvingDoubling,
+  Sparse,
+  Kylix
+};
+inline constexpr std::size_t kEncodedForms = 7;
 std::string_view to_string(EncodedForm form);
 EncodedForm parse_encoded_form(std::string_view name);  // an unknown one is a ConfigError
 
 // What Auto stands for among P members: what sends the fewest bytes.
 EncodedForm form_for(const Encoding& encoding, std::uint64_t P);
 
+// Whether all of a range is encoded at once, so that it may be where backward makes it.
+inline bool encodes_whole(EncodedForm form) {
+  return form == EncodedForm::Gather || form == EncodedForm::Sparse || form == EncodedForm::Kylix;
+}
+
 // On return g holds the sum over all members of what was encoded, with the same bits everywhere.
-// What was taken by the encoder is not encoded again (gather, sparse).
+// What was taken by the encoder is not encoded again (gather, sparse, kylix).
 // REQUIRES: the same form, other than Auto, operation and range on all members.
 Task<void> encoded_all_reduce(EncodedForm form, const Group& group, Encoder& encoder, Range g,
                               std::uint64_t operation);

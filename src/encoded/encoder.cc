@@ -71,7 +71,9 @@ std::size_t Encoder::encode_piece(std::size_t piece, Elements at, std::span<cons
   const Codec& codec = form_.codec_of(piece, Elements(g.size()));
   // What all members draw alike can be added up as it is.
   const std::uint64_t who = codec.summable() ? 0 : rank_.value();
-  const DrawKey key{options_.seed, step_.value(), at.value() << 16U | who};
+  const std::uint32_t hold = form_.encoding_of(piece).hold;
+  const std::uint64_t draw = hold > 1 ? step_.value() / hold : step_.value();
+  const DrawKey key{options_.seed, draw, at.value() << 16U | who};
   if (!e_[0]) return codec.encode({g, g}, out, key);
   const auto of = [&](std::optional<Arena>& arena) {
     return arena->range(at, Elements(g.size())).data();

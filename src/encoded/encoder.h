@@ -35,6 +35,7 @@
 #include "base/types.h"
 #include "codec/codec.h"
 #include "codec/encoding.h"
+#include "encoded/kylix.h"
 #include "encoded/message.h"
 #include "learner/learner.h"
 #include "runtime/endpoint.h"
@@ -95,6 +96,14 @@ class Encoder final : public GradientSink {
   // Memory for a message of this step, until the next begins.
   MutBuf room(Bytes size);
 
+  // What exchanges of lists remember of their places; and whether those of this step are the last
+  // one's, as far as the encoding tells.
+  KylixMemories& kylix() { return kylix_; }
+  bool places_persist() const {
+    const std::uint32_t hold = options_.encoding.hold;
+    return hold > 1 && step_.value() % hold != 0;
+  }
+
   // What waits; nothing without error feedback.
   Range residual() { return e_[now_] ? e_[now_]->all() : Range{}; }
   Range velocity() { return u_[now_] ? u_[now_]->all() : Range{}; }
@@ -135,6 +144,7 @@ class Encoder final : public GradientSink {
   std::uint64_t workers_ = 1;
   std::vector<float> clipped_;
   std::vector<Cut> done_;
+  KylixMemories kylix_;
 };
 
 }  // namespace shoal

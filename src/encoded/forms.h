@@ -15,5 +15,6 @@ Task<void> encoded_ring(const Group& group, Encoder& encoder, Range g, std::uint
 Task<void> encoded_halving_doubling(const Group& group, Encoder& encoder, Range g,
                                     std::uint64_t operation);
 Task<void> encoded_sparse(const Group& group, Encoder& encoder, Range g, std::uint64_t operation);
+Task<void> encoded_kylix(const Group& group, Encoder& encoder, Range g, std::uint64_t operation);
 
 }  // namespace shoal

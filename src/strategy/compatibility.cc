@@ -382,6 +382,14 @@ constexpr Exclusion kExclusions[] = {
               some_encoding(r, [](const Encoding& e) { return !has_lists(e); });
      },
      [](Recipe& r, std::uint64_t) { r.encode.by = EncodedForm::Auto; }},
+    {"`--encoded-by kylix` with an `--encode` other than `fp16`, `bf16` or one that has lists of "
+     "places",
+     "it sends what is not zero, as a list", "`--encoded-by auto`",
+     [](const Recipe& r, std::uint64_t) {
+       return r.encode.by == EncodedForm::Kylix &&
+              some_encoding(r, [](const Encoding& e) { return !leaves_zeros(e); });
+     },
+     [](Recipe& r, std::uint64_t) { r.encode.by = EncodedForm::Auto; }},
     {"`--epoch-fraction` of 0, below, or above 1", "it is a part of the epoch's samples",
      "`--epoch-fraction 1`",
      [](const Recipe& r, std::uint64_t) {

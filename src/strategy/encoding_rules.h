@@ -8,6 +8,10 @@
 namespace shoal {
 
 inline bool has_lists(const Encoding& e) { return has_codec(e) && make_codec(e)->sparse(); }
+// What is zero stays zero, and is not sent as a number.
+inline bool leaves_zeros(const Encoding& e) {
+  return e.kind == Encoding::Kind::Fp16 || e.kind == Encoding::Kind::Bf16 || has_lists(e);
+}
 inline bool chooses(const Recipe& r) { return r.encode.as.kind == Encoding::Kind::Auto; }
 template <class Test>
 bool some_encoding(const Recipe& r, Test test) {

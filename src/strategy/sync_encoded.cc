@@ -142,8 +142,8 @@ void SyncStep::begin_encoding(const Group& group) {
 
 // Gradients are encoded where backward makes them, where all of each is sent to everyone.
 Encoder* SyncStep::sink(const Group& group, std::size_t passes) {
-  const bool whole = form_ == EncodedForm::Gather || form_ == EncodedForm::Sparse;
-  if (!encoder_ || plain_ || group.size() == 1 || passes > 1 || !whole) return nullptr;
+  if (!encoder_ || plain_ || group.size() == 1 || passes > 1 || !encodes_whole(form_))
+    return nullptr;
   encoder_->prepare_to_take();
   return &*encoder_;
 }

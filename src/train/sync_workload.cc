@@ -67,11 +67,14 @@ void draw_recipe(Random& random, Recipe& recipe) {
 // that nothing is lost, so that some of it waits, or so that it is rounded.
 void draw_encoding(Random& random, Recipe& recipe) {
   if (recipe.updater != Updater::Everyone || random.chance(0.4)) return;
-  static constexpr const char* kSome[] = {"fp32+zstd", "topk:0.2+ef", "onebit+ef",
+  static constexpr const char* kSome[] = {"fp32+zstd", "topk:0.2+ef", "randomk:1", "onebit+ef",
                                           "fp16",      "powersgd:1",  "auto"};
   recipe.encode.as = parse_encoding(kSome[random.below(std::size(kSome))]);
   recipe.encode.by = static_cast<EncodedForm>(random.below(kEncodedForms));
-  if (recipe.encode.by == EncodedForm::Sparse && recipe.encode.as.kind != Encoding::Kind::Topk)
+  const bool lists =
+      recipe.encode.by == EncodedForm::Sparse || recipe.encode.by == EncodedForm::Kylix;
+  const Encoding::Kind kind = recipe.encode.as.kind;
+  if (lists && kind != Encoding::Kind::Topk && kind != Encoding::Kind::Randomk)
     recipe.encode.by = EncodedForm::Gather;
   if (random.chance(0.2)) recipe.encode.after = random.uniform();
 }

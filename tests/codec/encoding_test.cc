@@ -36,6 +36,8 @@ TEST(Encoding, ItsTextFormIsReadBackAsItWas) {
                            "adacomp:500",
                            "topk:0.01",
                            "randomk:0.01",
+                           "randomk:0.01:50",
+                           "randomk:0.01:2+ef",
                            "dgc:0.001",
                            "powersgd:2",
                            "auto",
@@ -92,6 +94,10 @@ TEST(Encoding, ImpossibleSettingsAreRefusedWithTheRange) {
   EXPECT_THAT(refusal("twobit:inf"), HasSubstr("threshold"));
   EXPECT_THAT(refusal("adacomp:1"), HasSubstr("from 2"));
   EXPECT_THAT(refusal("powersgd:0"), HasSubstr("from 1 to 1024"));
+  EXPECT_THAT(refusal("randomk:0.1:0"), HasSubstr("from 1 on"));
+  EXPECT_THAT(refusal("randomk:0.1:x"), HasSubstr("from 1 on"));
+  EXPECT_THAT(refusal("topk:0.1:4"), HasSubstr("from 1e-06 to 1"));
+  EXPECT_EQ(to_string(parse_encoding("randomk:0.1:1")), "randomk:0.1");
   EXPECT_THAT(refusal("fp16:3"), HasSubstr("takes no"));
   EXPECT_THAT(refusal("fp16:"), HasSubstr("takes no"));
 }

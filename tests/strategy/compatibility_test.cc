@@ -113,7 +113,8 @@ void each_of_encoded_models(Recipe r, std::uint64_t workers, const Visit& visit)
 
 void each_of_encodings(Recipe r, std::uint64_t workers, const Visit& visit) {
   for (const char* const as : {"fp32", "onebit+ef", "topk:0.01", "powersgd:2", "sfb", "auto"})
-    for (const EncodedForm by : {EncodedForm::Auto, EncodedForm::Ring, EncodedForm::Sparse})
+    for (const EncodedForm by :
+         {EncodedForm::Auto, EncodedForm::Ring, EncodedForm::Sparse, EncodedForm::Kylix})
       for (const double after : {-1.0, 0.0, 0.5}) {
         r.encode = {parse_encoding(as), by, after};
         visit(r, workers);

@@ -53,6 +53,19 @@ TEST(SyncEncoded, EqualsTheSimulatedRunBitForBitAndIsTheSameOnAllWorkers) {
     }
 }
 
+TEST(SyncEncoded, ListsByKylixAreThoseBySparseInBothWorlds) {
+  for (const char* const encoding : {"topk:0.1+ef", "randomk:0.5:3"})
+    for (const std::size_t P : {2U, 3U, 5U}) {
+      SyncJob job;
+      encoded(job, encoding).sync.recipe.encode.by = EncodedForm::Sparse;
+      const Results expected = simulate(job, P);
+      job.sync.recipe.encode.by = EncodedForm::Kylix;
+      EXPECT_EQ(simulate(job, P), expected) << encoding << ", " << P << " workers";
+      SimDisk disk(Seed(4));
+      EXPECT_EQ(between_threads(job, P, disk), expected) << encoding << ", " << P << " workers";
+    }
+}
+
 TEST(SyncEncoded, OneWorkerIsSequentialSgd) {
   for (const char* const encoding : kEncodings) {
     SyncJob job;

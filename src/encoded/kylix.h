@@ -1,0 +1,129 @@
+// Lists whose places persist, as Kylix sums them: places once, then values alone. Zhao & Canny,
+// "Kylix: a sparse allreduce for commodity clusters", ICPP 2014.
+//
+//   a butterfly of layers i, with d_i members a group (degrees need not be alike):
+//     down   a member cuts its list into d_i parts by place, gives one to each of its group, and
+//            adds up those of its own part; the next layer cuts that part again
+//     up     the same groups, last layer first: sums of parts come together
+//
+// Both ends of a way remember the places that last went along it, and what merging them gave: the
+// configuration. A message has values alone while its places are the remembered ones, as the hash
+// beside them says; else its places go with the values, as in the paper's form for patterns that
+// change. So a change of one member is noticed by whom it reaches, in the same round of messages,
+// and sent on only where a merged list changed: nobody has to be asked. Places that hold zero
+// remain in a list as long as half of it does not.
+//
+// Cost of k values a member and U in the sum, heads of 16 bytes left out, v = 4 bytes a value,
+// c = 4 a place, or a bit for each element where these are shorter, or nothing where all are there:
+//   all have the same places   2 (P-1)/P v k;  configuring: (v + c) in the place of v
+//   none has another's         down v k sum_i (d_i - 1)/d_i, up v (P-1)/P U, U = P k;  likewise
+// in 2 sum_i (d_i - 1) messages. The lists of sparse.h, for comparison: log2 P (v + c) k to
+// (P - 1) (v + c) k. State: the places of each way once more, about those that a step sends.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/types.h"
+#include "collective/group.h"
+#include "runtime/buffer.h"
+
+namespace shoal {
+
+// Places of a range, from `begin` to before `end`.
+struct KylixPart {
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
+
+  KylixPart child(std::uint64_t i, std::uint64_t of) const {
+    const std::uint64_t n = end - begin;
+    return {static_cast<std::uint32_t>(begin + n * i / of),
+            static_cast<std::uint32_t>(begin + n * (i + 1) / of)};
+  }
+};
+
+// Places by rising order.
+struct KylixPlaces {
+  std::vector<std::uint32_t> at;
+  std::uint64_t hash = 0;
+};
+using KylixPattern = std::shared_ptr<const KylixPlaces>;  // never null where a list has it
+
+struct KylixList {
+  KylixPattern pattern;
+  std::vector<float> value;  // as many as places
+};
+
+// The remembered pattern where it has these places; else they are remembered from now on.
+KylixPattern remember(KylixPattern& remembered, std::span<const std::uint32_t> places);
+
+// What of a range is not zero, with the remembered places where these are enough of it.
+KylixList kylix_list(std::span<const float> range, KylixPattern& remembered);
+
+// The message of a list within a part: head, values, places where they are not remembered.
+Bytes kylix_size(std::uint64_t values, KylixPart part, bool places);
+// REQUIRES: out has kylix_size bytes.
+void write_kylix(std::span<const float> values, const KylixPlaces& pattern, KylixPart part,
+                 bool places, MutBuf out);
+// Corrupt for what is no list of the part, or has values alone of places that are not remembered.
+KylixList read_kylix(ConstBuf message, KylixPart part, KylixPattern& remembered);
+
+// Lists that are added up, and where each of them has its places in the sum.
+class KylixMerge {
+ public:
+  // Of neighbours first: (0 + 1) + (2 + 3), as partners at doubling distances would.
+  // REQUIRES: their number is a power of two.
+  KylixList sum(std::span<const KylixList> lists);
+
+ private:
+  void configure(std::span<const KylixList> lists);
+
+  std::vector<KylixPattern> of_;
+  KylixPattern merged_;
+  std::vector<std::vector<std::uint32_t>> to_;
+};
+
+// Degrees of a butterfly of P members, the first layer's first. Large ones send fewer bytes, small
+// ones fewer messages: as large as keeps a message of n elements, of which a part is not zero, at
+// kKylixPacket, which a link of 1 Gbit/s carries in about its latency. REQUIRES: a power of two.
+inline constexpr std::uint64_t kKylixPacket = 8192;
+std::vector<std::uint64_t> kylix_degrees(std::uint64_t P, Elements n, double filled);
+
+// The configuration of one range among one group.
+struct KylixMemory {
+  struct Layer {
+    KylixPattern own, own_sum;            // the list that stays here, and its sum
+    std::vector<KylixPattern> sent, got;  // down, by member
+    std::vector<KylixPattern> gathered;   // up, by member
+    KylixMerge merge;
+  };
+  std::vector<std::uint64_t> degrees;
+  std::vector<Layer> layers;
+  KylixPattern own;                  // of this member's gradient
+  KylixPattern fold_sent, fold_got;  // to and from a member beyond the power of two
+  KylixPattern sum_sent, sum_got;
+  KylixMerge fold;
+  bool configured = false;  // of a phantom: a step has gone before
+};
+
+// Of all ranges. Forgets what a view before this one has left, and ranges that were cut otherwise.
+class KylixMemories {
+ public:
+  KylixMemory& of(const Group& group, const Cut& range, std::vector<std::uint64_t> degrees);
+  std::size_t size() const { return ranges_.size(); }
+
+ private:
+  struct Key {
+    std::uint64_t members = 0;  // their hash
+    Elements at, n;
+    auto operator<=>(const Key&) const = default;
+  };
+  GroupId group_;
+  Generation generation_;
+  std::map<Key, KylixMemory> ranges_;
+};
+
+}  // namespace shoal
