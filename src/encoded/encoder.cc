@@ -93,11 +93,8 @@ std::size_t Encoder::encode_piece(std::size_t piece, Elements at, std::span<cons
   if (clip_norm_ > 0) g = clipped(g);
   dgc_gather(next, after, g, static_cast<float>(options_.momentum));
   const std::size_t size = codec.encode_with_rest({after, g}, after, out, key);
-  if (codec.sparse()) {
-    dgc_forget(codec, out.first(size), next);
-  } else {
-    std::ranges::fill(next, 0.0F);  // All of it was sent.
-  }
+  // What goes whole, or in warm-up, is not late: it has momentum of the usual kind.
+  if (codec.sparse() && !warms_up()) dgc_forget(codec, out.first(size), next);
   return size;
 }
 

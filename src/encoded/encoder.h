@@ -11,7 +11,8 @@
 // all keep is what all have computed.
 //
 // With momentum correction (Lin et al., "Deep gradient compression", ICLR 2018) what is accumulated
-// is the velocity: u <- mu u + g; v <- e + u; where an element was sent both begin anew. A gradient
+// is the velocity: u <- mu u + g; v <- e + u; where an element was sent v begins anew, and u as
+// well where it may be late: not in pieces that go whole, nor in warm-up (codec/dgc.h). A gradient
 // may be clipped before, tensor by tensor, as the authors' program does: its norm as a whole is not
 // known before the first tensors are sent.
 //
@@ -117,6 +118,11 @@ class Encoder final : public GradientSink {
     std::size_t size = 0;  // 0: not taken
   };
   void make_rests();
+  // dgc sends more than it is going to.
+  bool warms_up() const {
+    return options_.encoding.kind == Encoding::Kind::Dgc &&
+           form_.encoding_of(0).ratio > options_.encoding.ratio;
+  }
   std::span<const float> clipped(std::span<const float> g);
   // Encodes g, of that piece, which lies at that place, with the residual there.
   std::size_t encode_piece(std::size_t piece, Elements at, std::span<const float> g,
