@@ -47,7 +47,7 @@ std::string choices_of(const System& system) {
     const std::string value = axis.get(system.recipe);
     // What all of them have in common.
     const bool common =
-        own && (axis.name == "update" || axis.name == "overlap" || axis.name == "keep-batch");
+        own && (axis.name == "update" || axis.name == "order" || axis.name == "keep-batch");
     if (axis.name == "exchange" || common || value == axis.get(plain)) continue;
     text += " " + flag_of(axis, value);
   }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/types.h"
+#include "learner/gate.h"
 #include "learner/layout.h"
 #include "learner/normalization.h"
 #include "runtime/channel.h"
@@ -98,9 +99,10 @@ class GradientSink {
 };
 
 struct GradientTarget {
-  Range g;                       // of the parameters alone
-  GradientSink* sink = nullptr;  // then g is left as it is
-  Meeting* meeting = nullptr;    // of this pass with those of the other workers
+  Range g;                        // of the parameters alone
+  GradientSink* sink = nullptr;   // then g is left as it is
+  Meeting* meeting = nullptr;     // of this pass with those of the other workers
+  ParameterGate* gate = nullptr;  // where parameters are still to come; only if waits_at_gates()
 };
 
 // Thread safety: used by one node at a time.
@@ -121,6 +123,10 @@ class Learner {
   // undefined; the learner stays usable.
   virtual Task<void> gradient(Env& env, Range state, GradientTarget target, Portion portion,
                               Channel<Ready>& ready, Score& score) = 0;
+  // Whether a pass may begin before all parameters are there, and waits at the target's gate for
+  // those of each layer. What is changed in place, as running statistics are, is there from the
+  // beginning.
+  virtual bool waits_at_gates() const { return false; }
   // How good the state is on the samples [from, to) of those held out for that; changes nothing.
   virtual Task<Score> evaluate(Env& env, Range state, std::uint64_t from, std::uint64_t to) = 0;
   // What the state says of them. Throws ConfigError where no classes are predicted.

@@ -30,8 +30,18 @@ Task<void> PhantomLearner::gradient(Env& env, Range, GradientTarget target, Port
                                     Channel<Ready>& ready, Score& score) {
   SHOAL_CHECK_EQ(target.g.n, layout_.parameters());
   const std::uint64_t samples = portion.samples.size();
-  for (const PhantomLayer& layer : layers_)
-    co_await env.work(Work::Forward, layer.forward * samples, [] {});
+  Elements at;
+  for (std::size_t i = 0; i < layers_.size();) {
+    if (target.gate != nullptr) co_await target.gate->until(env, at, layers_[i].parameters);
+    Elements forward;  // of as many layers as are there: whatever disturbs a pass does so for long
+    do {
+      forward += layers_[i].forward;
+      at += layers_[i].parameters;
+      ++i;
+    } while (i < layers_.size() &&
+             (target.gate == nullptr || target.gate->is_open(at, layers_[i].parameters)));
+    co_await env.work(Work::Forward, forward * samples, [] {});
+  }
   Elements end = layout_.parameters();
   std::uint32_t number = 0;
   for (std::size_t i = layers_.size(); i-- > 0;) {

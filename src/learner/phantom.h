@@ -25,6 +25,7 @@ class PhantomLearner final : public Learner {
   const Layout& layout() const override { return layout_; }
   Substance substance() const override { return Substance::Phantom; }
   Cuts pieces() const override;
+  bool waits_at_gates() const override { return true; }
   void initialize(Range) const override {}
   Task<void> gradient(Env& env, Range w, GradientTarget target, Portion portion,
                       Channel<Ready>& ready, Score& score) override;

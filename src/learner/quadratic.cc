@@ -89,7 +89,16 @@ Task<void> QuadraticLearner::gradient(Env& env, Range w, GradientTarget target, 
                                       Channel<Ready>& ready, Score& score) {
   const Range g = target.g;
   const std::vector<SampleId>& samples = portion.samples;
-  const Elements touched = g.n * samples.size();
+  Elements touched = g.n * samples.size();
+  if (target.gate != nullptr) {
+    // As if every bucket were a layer: the last one's piece of work is the one below.
+    for (std::uint32_t b = 0; b < options_.buckets; ++b) {
+      const Range layer = part_of(g, b, options_.buckets);
+      co_await target.gate->until(env, layer.at - g.at, layer.n);
+      touched = layer.n * samples.size();
+      if (b + 1 < options_.buckets) co_await env.work(Work::Forward, touched, [] {});
+    }
+  }
   co_await env.work(Work::Forward, touched, [&] {
     score += Score{.loss = loss(w.data()) * static_cast<double>(samples.size()),
                    .samples = samples.size()};

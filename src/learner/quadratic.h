@@ -32,6 +32,7 @@ class QuadraticLearner final : public Learner {
 
   const Layout& layout() const override { return layout_; }
   Cuts pieces() const override;
+  bool waits_at_gates() const override { return true; }
   Substance substance() const override { return Substance::Real; }
   void initialize(Range w) const override;  // zero
   Task<void> gradient(Env& env, Range w, GradientTarget target, Portion portion,

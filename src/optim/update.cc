@@ -224,7 +224,7 @@ Task<void> apply(Env& env, const Rule& rule, UpdateStep step, Shard shard, const
   const double arrays = 3 + 2 * slots(rule);
   const double more = shard.terms.empty() ? 0 : static_cast<double>(shard.terms.size() - 1);
   co_await in_slices(env, Work::Update, shard.w.n.value(), shard.w.data().empty(), order,
-                     1 + more / arrays, slice);
+                     1 + more / arrays, slice, shard.aside);
 }
 
 Task<void> update(Env& env, const Rule& rule, UpdateStep step, Shard shard) {

@@ -56,6 +56,7 @@ struct Shard {
   // Where the gradient lies in several places: it is the sum of these, in their order, and not g.
   // Each begins where w does; those of a phantom are null. One only, for rules that need norms.
   std::span<const float* const> terms{};
+  bool aside = false;  // a gradient is computed meanwhile (Env::work_aside), of other parameters
 };
 
 // Sums of squares that shards add up. Empty counts as zero.

@@ -225,7 +225,10 @@ Recipe recipe_of(const TrainFlags& f) {
   // Those of the system go with its turnout.
   if (recipe.turnout != Turnout::First && !given(f, "backups")) recipe.backups = 0;
   // And with servers what they can do.
-  if (by_worker(recipe) && !given(f, "overlap")) recipe.overlap = false;
+  if (by_worker(recipe) && !given(f, "order")) {
+    recipe.overlap = false;
+    recipe.priority = false;
+  }
   if (by_worker(recipe) && !given(f, "keep-batch")) recipe.keep = KeepBatch::Worker;
   return recipe;
 }

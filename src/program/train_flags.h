@@ -17,7 +17,7 @@ namespace shoal {
 // An axis of the recipe that a flag sets; empty: the system's own.
 struct AxisFlag {
   std::string value;
-  bool on = false, off = false;  // of one that is a switch: --overlap, --no-overlap
+  bool on = false, off = false;  // of one that is a switch: --compress, --no-compress
 };
 
 // Of a run that only a time ends.

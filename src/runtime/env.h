@@ -21,7 +21,8 @@ namespace shoal {
 // What a loop over elements does, which is what its cost depends on, and when it may run.
 // Reduce, Encode and Decode are done to what is being exchanged, which nothing else reads or writes
 // meanwhile: they go on while a gradient is computed. All others run one after the other, in the
-// order in which they were asked for, and so do these three among themselves.
+// order in which they were asked for, and so do these three among themselves. Work of another kind
+// joins these three where it is asked for *aside*: it touches nothing that a gradient reads then.
 enum class Work : std::uint8_t { Forward, Backward, Reduce, Update, Encode, Decode, Copy, Io };
 inline constexpr std::size_t kWorkKinds = 8;
 std::string_view to_string(Work kind);
@@ -54,12 +55,18 @@ using Wanted = std::function<bool()>;
 class WorkOp : public Operation {
  public:
   using Result = void;
-  WorkOp(Env& env, Work kind, Elements n) : env_(&env), kind_(kind), n_(n) {}
-  WorkOp(WorkOp&& o) noexcept : Operation(std::move(o)), env_(o.env_), kind_(o.kind_), n_(o.n_) {}
+  WorkOp(Env& env, Work kind, Elements n, bool aside = false)
+      : env_(&env), kind_(kind), n_(n), aside_(aside) {}
+  WorkOp(WorkOp&& o) noexcept
+      : Operation(std::move(o)), env_(o.env_), kind_(o.kind_), n_(o.n_), aside_(o.aside_) {}
   void await_resume() { rethrow(); }
 
   Work kind() const { return kind_; }
   Elements n() const { return n_; }
+  // It goes on while a gradient is computed.
+  bool aside() const {
+    return aside_ || kind_ == Work::Reduce || kind_ == Work::Encode || kind_ == Work::Decode;
+  }
   // For the Env.
   virtual void run() = 0;
   void done() { complete(); }
@@ -75,13 +82,15 @@ class WorkOp : public Operation {
   Env* env_;
   Work kind_;
   Elements n_;
+  bool aside_;
   std::atomic<bool> wanted_ = true;
 };
 
 template <class F>
 class [[nodiscard]] WorkOf final : public WorkOp {
  public:
-  WorkOf(Env& env, Work kind, Elements n, F f) : WorkOp(env, kind, n), f_(std::move(f)) {}
+  WorkOf(Env& env, Work kind, Elements n, bool aside, F f)
+      : WorkOp(env, kind, n, aside), f_(std::move(f)) {}
   WorkOf(WorkOf&&) noexcept = default;
   ~WorkOf() override { detach(); }
   void run() override {
@@ -107,7 +116,12 @@ class Env {
   // policy; simulated: runs f, then sleeps its cost; timing-only: only sleeps.
   template <class F>
   WorkOf<F> work(Work kind, Elements n, F f) {
-    return WorkOf<F>(*this, kind, n, std::move(f));
+    return WorkOf<F>(*this, kind, n, false, std::move(f));
+  }
+  // The same, while a gradient may be computed.
+  template <class F>
+  WorkOf<F> work_aside(Work kind, Elements n, F f) {
+    return WorkOf<F>(*this, kind, n, true, std::move(f));
   }
 
   // Called by a function of work(), on whatever thread: runs f on the node's own, soon, and before
@@ -117,6 +131,9 @@ class Env {
     (void)f;
     return false;
   }
+
+  // Whether post() takes anything: a function of work() can wait for what happens meanwhile.
+  virtual bool posts() const { return false; }
 
   // Called by a function of work(): all lanes to their ends, at the same time. Live each has a
   // thread; simulated they are interleaved step by step, as the seed draws for this `turn`.

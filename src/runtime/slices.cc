@@ -17,6 +17,7 @@ struct Slices {
   Order order;
   double cost;
   const SliceWork& work;
+  bool aside;
 
   Elements charge(std::size_t elements) const {
     return Elements(static_cast<std::uint64_t>(std::llround(static_cast<double>(elements) * cost)));
@@ -29,7 +30,9 @@ Task<void> some_slices(const Slices& s, std::size_t first, std::size_t stride) {
     const std::size_t at = (s.order == Order::Forward ? i : slices - 1 - i) * kSliceElements;
     const std::size_t end = std::min(s.n, at + kSliceElements);
     const auto slice = [&] { s.work(at, end); };
-    co_await s.env.work(s.kind, s.charge(end - at), slice);
+    WorkOf op = s.aside ? s.env.work_aside(s.kind, s.charge(end - at), slice)
+                        : s.env.work(s.kind, s.charge(end - at), slice);
+    co_await op;
   }
 }
 
@@ -39,10 +42,13 @@ Task<void> some_slices(const Slices& s, std::size_t first, std::size_t stride) {
 // cannot hand them out. An Env runs work of a kind one after the other and in order, so that slices
 // never overlap, and sums come out the same.
 Task<void> in_slices(Env& env, Work kind, std::size_t n, bool phantom, Order order, double cost,
-                     const SliceWork& work) {
-  const Slices slices{env, kind, n, order, cost, work};
+                     const SliceWork& work, bool aside) {
+  const Slices slices{env, kind, n, order, cost, work, aside};
   if (phantom) {
-    co_await env.work(kind, slices.charge(n), [] {});
+    const auto nothing = [] {};
+    WorkOf op = aside ? env.work_aside(kind, slices.charge(n), nothing)
+                      : env.work(kind, slices.charge(n), nothing);
+    co_await op;
   } else if (n <= kSliceElements) {
     co_await some_slices(slices, 0, 1);
   } else {

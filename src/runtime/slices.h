@@ -18,8 +18,8 @@ enum class Order : std::uint8_t { Forward, Backward };
 using SliceWork = std::function<void(std::size_t from, std::size_t to)>;
 
 // work(from, to) for every slice of n elements, in order and one at a time. `cost`: elements that
-// each of the n stands for. A phantom only takes its time.
+// each of the n stands for. A phantom only takes its time. `aside`: as Env::work_aside.
 Task<void> in_slices(Env& env, Work kind, std::size_t n, bool phantom, Order order, double cost,
-                     const SliceWork& work);
+                     const SliceWork& work, bool aside = false);
 
 }  // namespace shoal

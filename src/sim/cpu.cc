@@ -19,19 +19,10 @@ Duration scaled(Duration d, double factor) {
 
 }  // namespace
 
-CpuLine& NodeLines::line_of(Work kind) {
+CpuLine& NodeLines::line_of(const WorkOp& op) {
   if (one_thread_) return lines_[0];
-  switch (kind) {
-    case Work::Reduce:
-    case Work::Encode:
-    case Work::Decode: return lines_[1];
-    case Work::Io: return lines_[2];
-    case Work::Forward:
-    case Work::Backward:
-    case Work::Update:
-    case Work::Copy: break;
-  }
-  return lines_[0];
+  if (op.aside()) return lines_[1];
+  return lines_[op.kind() == Work::Io ? 2 : 0];
 }
 
 Cpu::Cpu(World& world, unsigned cores, double slow_)

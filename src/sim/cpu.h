@@ -46,7 +46,7 @@ class NodeLines {
  public:
   // A node without a thread of its own for computing has one for everything.
   explicit NodeLines(bool one_thread) : one_thread_(one_thread) {}
-  CpuLine& line_of(Work kind);
+  CpuLine& line_of(const WorkOp& op);
 
  private:
   std::array<CpuLine, 3> lines_;

@@ -104,7 +104,7 @@ void SimEnv::start_work(WorkOp& op) {
   Timer& t = timer();
   t.work = &op;
   op.timer = &t;
-  world_->cpu(node_).start(world_->lines(node_).line_of(op.kind()), t,
+  world_->cpu(node_).start(world_->lines(node_).line_of(op), t,
                            from_seconds(ns * slowness(op.kind()) * 1e-9));
 }
 

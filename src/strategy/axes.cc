@@ -15,6 +15,7 @@ namespace {
 constexpr std::array<std::string_view, 6> kUpdaters = {"everyone", "owners", "root",
                                                        "servers",  "apart",  "each"};
 constexpr std::array<std::string_view, 4> kTurnouts = {"all", "first", "fastest", "redundant"};
+constexpr std::array<std::string_view, 4> kOrders = {"fifo", "wfbp", "priority", "magnitude"};
 constexpr std::array<std::string_view, 2> kBalances = {"even", "auto"};
 constexpr std::array<std::string_view, 2> kKeeps = {"global", "worker"};
 constexpr std::array<std::string_view, 2> kPushes = {"gradients", "factors"};
@@ -86,6 +87,25 @@ std::vector<std::string> meets() {
   return names;
 }
 
+// Three fields say it: it is one axis, and what a budget lets through is chosen by its filter.
+enum class SendOrder : std::uint8_t { Fifo, Wfbp, Priority, Magnitude };
+
+SendOrder order_of(const Recipe& r) {
+  if (r.serving.filter.kind == Filter::Kind::Magnitude) return SendOrder::Magnitude;
+  if (r.priority) return SendOrder::Priority;
+  return r.overlap ? SendOrder::Wfbp : SendOrder::Fifo;
+}
+
+void set_order(Recipe& r, SendOrder order) {
+  constexpr std::uint64_t kUsualRate = 1'000'000;  // bytes a second
+  const bool by_magnitude = r.serving.filter.kind == Filter::Kind::Magnitude;
+  r.overlap = order == SendOrder::Wfbp || order == SendOrder::Priority;
+  r.priority = order == SendOrder::Priority;
+  if (order == SendOrder::Magnitude && !by_magnitude)
+    r.serving.filter = parse_filter(fmt::format("magnitude:{}", kUsualRate));
+  if (order != SendOrder::Magnitude && by_magnitude) r.serving.filter = Filter{};
+}
+
 std::array<Axis, kAxes> make_axes() {
   return {{
       {"exchange", "which algorithm sums the gradients; auto: by measured costs", exchanges(),
@@ -98,10 +118,14 @@ std::array<Axis, kAxes> make_axes() {
        [](Recipe& r, std::string_view v) {
          r.updater = choice<Updater>("--update", kUpdaters, v);
        }},
-      {"overlap", "buckets leave as backward produces them; else all at its end", words(kSwitch),
-       [](const Recipe& r) { return std::string(r.overlap ? "yes" : "no"); },
+      {"order",
+       "of sending: fifo, all at the end of backward; wfbp, as backward makes them; priority, "
+       "first "
+       "layers first, and the next forward pass begins with them; magnitude, the largest changes "
+       "first (of pushes to servers: --filter magnitude:RATE)",
+       words(kOrders), [](const Recipe& r) { return name(kOrders, order_of(r)); },
        [](Recipe& r, std::string_view v) {
-         r.overlap = choice<int>("--overlap", kSwitch, v) == 0;
+         set_order(r, choice<SendOrder>("--order", kOrders, v));
        }},
       {"turnout", "whose gradients of a step count", words(kTurnouts),
        [](const Recipe& r) { return name(kTurnouts, r.turnout); },

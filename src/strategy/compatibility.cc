@@ -1,13 +1,8 @@
 #include "strategy/compatibility.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 
-#include "base/check.h"
-#include "base/error.h"
 #include "ps/shard_map.h"
-#include "strategy/axes.h"
 #include "strategy/encoding_rules.h"
 
 namespace shoal {
@@ -22,6 +17,11 @@ bool is_one_of(Exchange exchange, std::initializer_list<Exchange> some) {
   for (const Exchange e : some)
     if (e == exchange) return true;
   return false;
+}
+
+void send_at_the_end(Recipe& r, std::uint64_t) {
+  r.overlap = false;
+  r.priority = false;
 }
 
 bool encodes_otherwise(const Recipe& r) { return r.encode != Encode(); }
@@ -247,10 +247,12 @@ constexpr Exclusion kExclusions[] = {
        return r.serving.fetch.kind != Fetch::Kind::Every && r.serving.push_every > 1;
      },
      [](Recipe& r, std::uint64_t) { r.serving.push_every = 1; }},
-    {"`--update servers` or `each` with `--overlap`",
-     "a push is one message for each server, and models meet as a whole", "`--no-overlap`",
-     [](const Recipe& r, std::uint64_t) { return by_worker(r) && r.overlap; },
-     [](Recipe& r, std::uint64_t) { r.overlap = false; }},
+    {"`--update servers` or `each` with `--order wfbp` or `priority`",
+     "a push is one message for each server, and models meet as a whole; of pushes the largest "
+     "changes go first with `--order magnitude`, at the rate that `--filter magnitude:RATE` says",
+     "`--order fifo`",
+     [](const Recipe& r, std::uint64_t) { return by_worker(r) && (r.overlap || r.priority); },
+     send_at_the_end},
     {"`--update servers` with an `--exchange` other than `direct` or `auto`",
      "a server reads its part from each worker", "`--exchange direct`",
      [](const Recipe& r, std::uint64_t) {
@@ -427,11 +429,12 @@ constexpr Exclusion kExclusions[] = {
        return r.turnout == Turnout::First && workers > 1 && r.backups >= workers;
      },
      [](Recipe& r, std::uint64_t workers) { r.backups = static_cast<std::uint32_t>(workers - 1); }},
-    {"`--turnout first`, `fastest` or `redundant` with `--overlap`",
+    {"`--turnout first`, `fastest` or `redundant` with `--order wfbp` or `priority`",
      "whose gradient counts, and for how many samples, is known only when all of it is there",
-     "`--no-overlap`",
-     [](const Recipe& r, std::uint64_t) { return r.turnout != Turnout::All && r.overlap; },
-     [](Recipe& r, std::uint64_t) { r.overlap = false; }},
+     "`--order fifo`",
+     [](const Recipe& r,
+        std::uint64_t) { return r.turnout != Turnout::All && (r.overlap || r.priority); },
+     send_at_the_end},
     {"`--turnout fastest` with `--accumulate` above 1",
      "a share is cut into portions already, to end it at any of them", "`--accumulate 1`",
      [](const Recipe& r, std::uint64_t) {
@@ -508,6 +511,28 @@ constexpr Exclusion kExclusions[] = {
               !is_one_of(r.exchange, {Exchange::Auto, Exchange::Direct});
      },
      [](Recipe& r, std::uint64_t) { r.exchange = Exchange::Direct; }},
+    {"`--order priority` with an `--update` other than `everyone`",
+     "the next pass begins with what is there of the updated parameters, so each updates what it "
+     "gets as soon as it is summed",
+     "`--update everyone`; `--order wfbp` with `apart`, or with `--shards`, which need `owners`",
+     [](const Recipe& r, std::uint64_t) { return r.priority && r.updater != Updater::Everyone; },
+     [](Recipe& r, std::uint64_t) {
+       if (r.updater == Updater::Apart || needs_owners(r)) {
+         r.priority = false;
+       } else {
+         r.updater = Updater::Everyone;
+       }
+     }},
+    {"`--order priority` with `--encode`",
+     "an encoding is of a bucket as a whole, and would leave out something else of each chunk",
+     "`--order wfbp`", [](const Recipe& r, std::uint64_t) { return r.priority && encodes(r); },
+     [](Recipe& r, std::uint64_t) { r.priority = false; }},
+    {"`--order priority` with an `--exchange` other than `direct` or `auto`",
+     "what the others add up in which order depends on where a chunk begins", "`--exchange direct`",
+     [](const Recipe& r, std::uint64_t) {
+       return r.priority && !is_one_of(r.exchange, {Exchange::Auto, Exchange::Direct});
+     },
+     [](Recipe& r, std::uint64_t) { r.exchange = Exchange::Direct; }},
     {"`--batch-norm sync` with `--turnout first`, `fastest` or `redundant`",
      "whoever is left out is in the statistics of all others, who would wait for it",
      "`--batch-norm local`",
@@ -526,59 +551,8 @@ constexpr Exclusion kExclusions[] = {
      meet_no_more},
 };
 
-std::string without_quotes(std::string_view text) {
-  std::string plain;
-  for (const char c : text)
-    if (c != '`') plain += c;
-  return plain;
-}
-
 }  // namespace
 
 std::span<const Exclusion> exclusions() { return kExclusions; }
-
-std::vector<Violation> check(const Recipe& recipe, std::uint64_t workers) {
-  std::vector<Violation> violations;
-  for (const Exclusion& rule : kExclusions) {
-    if (!rule.broken(recipe, workers)) continue;
-    Recipe mended = recipe;
-    rule.mend(mended, workers);
-    violations.push_back({&rule, flags_between(recipe, mended)});
-  }
-  return violations;
-}
-
-Recipe nearest(Recipe recipe, std::uint64_t workers) {
-  for (std::size_t round = 0; round <= std::size(kExclusions); ++round) {
-    bool broken = false;
-    for (const Exclusion& rule : kExclusions) {
-      if (!rule.broken(recipe, workers)) continue;
-      rule.mend(recipe, workers);
-      broken = true;
-    }
-    if (!broken) return recipe;
-  }
-  SHOAL_CHECK(false, "the table of exclusions does not come to rest");
-  return recipe;
-}
-
-void require_compatible(const System& system, const Recipe& recipe, std::uint64_t workers) {
-  if (workers < system.workers_min)
-    throw ConfigError(
-        fmt::format("--like {} needs {} workers at least; here are {}. Take "
-                    "--workers {}, or another system (`shoal systems`)",
-                    system.name, system.workers_min, workers, system.workers_min));
-  const std::vector<Violation> violations = check(recipe, workers);
-  if (violations.empty()) return;
-  const Violation& first = violations.front();
-  Recipe mended = recipe;
-  first.rule->mend(mended, workers);
-  std::string text =
-      fmt::format("{} (here {}): {}; take {}", without_quotes(first.rule->what),
-                  flags_between(mended, recipe), without_quotes(first.rule->why), first.instead);
-  const std::string all = flags_between(recipe, nearest(recipe, workers));
-  if (all != first.instead) text += fmt::format("\nHint: nearest that works: {}", all);
-  throw ConfigError(text);
-}
 
 }  // namespace shoal

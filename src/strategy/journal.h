@@ -31,6 +31,9 @@ struct StepReport {
   Duration wait{};     // for others, after it, and what is left to do together
   Duration update{};   // of a worker alone
   std::vector<ExchangeSpan> exchanges;
+  // Of the gradient, where it was begun while the step before was still exchanged; else unset. Then
+  // `compute` is without what it waited for.
+  Time begun{}, computed{};
   Rank rank;             // of this worker in the view
   double staleness = 0;  // updates between the read that it is based on and its own
   Step read;             // the state that it has now, where servers have it

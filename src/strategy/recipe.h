@@ -40,6 +40,9 @@ struct Recipe {
   Updater updater = Updater::Everyone;
   Exchange exchange = Exchange::Ring;
   bool overlap = true;  // buckets leave as backward produces them; else all at its end
+  // What the next step needs first goes first, in chunks, and that step begins meanwhile
+  // (sync_priority.cc).
+  bool priority = false;
   Turnout turnout = Turnout::All;
   std::uint32_t backups = 0;     // of Turnout::First
   double epoch_fraction = 1;     // of its samples, after which an epoch ends; the rest is dropped

@@ -139,6 +139,7 @@ Task<bool> Worker::in_view(ViewPtr view) {
     error = std::current_exception();
   }
   // Whoever goes on to the next view takes nothing any more of what was lent in this one.
+  step_.refuse_early_pass();
   lending.cancel();
   co_await lending.join();
   if (error) std::rethrow_exception(error);

@@ -6,6 +6,7 @@
 //   for t = 0, 1, ...:
 //     deal the next B_global samples to the workers
 //     g <- sum over own samples of the gradient at w     (backward; bucket by bucket, last first)
+//                        (recipe.priority: t+1 begins while t is exchanged; sync_priority.cc)
 //     by recipe.updater, each bucket as soon as it is ready:
 //       everyone   g <- all-reduce(g)
 //       owners     g[own part] <- reduce-scatter(g)      (on one host: with the update)
@@ -60,8 +61,9 @@ struct SyncOptions {
   // Buckets of the gradient are joined to the size that turns out best, if that changes no bits
   // (bucket_tuner.h): above 0, the size of the smallest.
   Bytes tune_buckets{0};
-  Step save_every{0};     // 0: only at the end
-  bool evaluate = false;  // at every epoch's end, and at the end
+  Bytes chunk{512 << 10};  // at most, where what is needed first goes first (recipe.priority)
+  Step save_every{0};      // 0: only at the end
+  bool evaluate = false;   // at every epoch's end, and at the end
   // Record hashes of parameters and gradients, for the checkers. Costs a pass over them a step.
   bool audit = false;
 };

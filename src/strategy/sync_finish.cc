@@ -109,7 +109,7 @@ Task<void> SyncStep::finish(const Group& group) {
   }
   if (!rest_next_.empty()) std::ranges::copy(rest_next_, replica_.rest().data().begin());
   rest_kept_ = false;  // It was that of the step before.
-  const Duration after = node_.env.now() - begun_ - report_.compute;
+  const Duration after = std::max(Duration(0), node_.env.now() - begun_ - report_.compute);
   (group.size() == 1 ? report_.update : report_.wait) = after;
 }
 
@@ -205,6 +205,7 @@ Shard SyncStep::shard_of(Range own) {
     shard.before_w = replica_.w().slice(own.at, own.n);
     shard.before_slots = of_slots(replica_.slots());
   }
+  shard.aside = goes_early_;
   return shard;
 }
 

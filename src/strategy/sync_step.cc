@@ -46,6 +46,12 @@ void SyncStep::begin_view(const View& view, std::vector<bool> guests) {
   const Updater updater = updater_;
   in_place_ = updater == Updater::Everyone || updater == Updater::Apart ||
               (updater == Updater::Owners && one_host) || view.size() == 1;
+  // What of it can be begun early is in sync_priority.cc.
+  goes_early_ = options_.recipe.priority && updater == Updater::Everyone && view.size() > 1 &&
+                rounds(options_.rule) == 0 && replica_.rest().n == Elements(0) &&
+                options_.recipe.balance == Balance::Even && options_.recipe.accumulate == 1 &&
+                options_.recipe.epoch_fraction >= 1;
+  if (goes_early_) in_place_ = false;
   added_late_ = in_place_ && updater == Updater::Owners && view.size() > 1 &&
                 options_.recipe.shards == 0 && rounds(options_.rule) == 0;
   const bool tunes = options_.tune_buckets > Bytes(0) && updater == Updater::Owners &&
@@ -61,7 +67,8 @@ Task<std::string> SyncStep::choose_exchange(const Group& group, bool anew) {
     co_return why;
   }
   const bool open = updater_ == Updater::Everyone && options_.recipe.exchange == Exchange::Auto &&
-                    !shoal::encodes(options_.recipe) && group.size() > 1;
+                    !options_.recipe.priority && !shoal::encodes(options_.recipe) &&
+                    group.size() > 1;
   if (!open) co_return "";
   links_.emplace(node_.endpoint, learner_.substance());
   costs_ = co_await known_links(group, *links_, "links", kLinks);
@@ -83,6 +90,7 @@ void SyncStep::state_arrived() {
 void SyncStep::give_up() {
   if (replica_.valid) put_rest_back();
   rest_kept_ = false;
+  refuse_early_pass();
 }
 
 // ---- The step
@@ -102,6 +110,8 @@ Task<void> SyncStep::run(const Group& group) {
   }
   co_await returned(gradients_lent_[turn_]);
   begin_encoding(group);
+  co_await take_early_pass(group);
+  if (options_.recipe.priority) begin_chunks(group);
   if (options_.recipe.shards > 0) {
     co_await compute_shards(group);
   } else if (options_.recipe.turnout != Turnout::All) {
@@ -115,10 +125,19 @@ Task<void> SyncStep::run(const Group& group) {
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
     if (!computed) {
       if (meeting_) tasks.spawn(meeting_->serve());
-      tasks.spawn(compute(ready, group));
-      co_await exchange_as_ready(group, ready, tasks);
+      if (taken_ != nullptr) {
+        tasks.spawn(follow_early_pass(group));
+      } else {
+        tasks.spawn(compute_now(ready, group));
+      }
+      Channel<Ready>& made = taken_ != nullptr ? taken_->ready : ready;
+      if (options_.recipe.priority) {
+        co_await exchange_chunks(group, made, tasks);
+      } else {
+        co_await exchange_as_ready(group, made, tasks);
+      }
     }
-    if (computed || !options_.recipe.overlap)
+    if (computed || (!options_.recipe.overlap && !options_.recipe.priority))
       for (const Ready& bucket : buckets_) tasks.spawn(exchange(group, bucket));
   });
   total_ = Sums();
@@ -134,6 +153,11 @@ Task<void> SyncStep::run(const Group& group) {
   if (in_place_ && updater_ == Updater::Owners && group.size() > 1) co_await hold_gradients(group);
   co_await returned(state_lent_);  // which finish() may change
   begun_ = begin;
+}
+
+Task<void> SyncStep::compute_now(Channel<Ready>& ready, const Group& group) {
+  co_await compute(ready, group);
+  begin_early_pass(group);
 }
 
 // Buckets that lie side by side are joined, in whichever direction backward goes.

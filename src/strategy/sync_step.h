@@ -26,6 +26,8 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <exception>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -46,6 +48,7 @@
 #include "strategy/own_state.h"
 #include "strategy/pass_meeting.h"
 #include "strategy/replica.h"
+#include "strategy/send_turns.h"
 #include "strategy/sync.h"
 #include "strategy/turnout.h"
 
@@ -94,7 +97,10 @@ class SyncStep {
   void deal(const View& view);
   const std::vector<Lot>& lots() const { return lots_; }
   // What others read here is lent by tasks of this group, in the view that begins.
+  // A pass that is begun early is one of them.
   void lend_by(TaskGroup& lending) {
+    early_.reset();
+    taken_.reset();
     lending_ = &lending;
     gradients_lent_ = {};
     state_lent_ = 0;
@@ -106,6 +112,8 @@ class SyncStep {
   Task<void> tell(const Group& group);
   // Until the state is that after the step. Ends, whatever happens to the others.
   Task<void> finish(const Group& group);
+  // Before these tasks are cancelled: whatever was begun early ends.
+  void refuse_early_pass();
   // Of what is read at others, after finish() or instead of it.
   void let_go();
   // Instead of finish(): the state is that before the step.
@@ -170,6 +178,38 @@ class SyncStep {
   Task<void> reduce(const Group& group, const Ready& bucket);
   Task<void> reduce_shards(const Group& group, const Ready& bucket, std::uint64_t number);
   Task<void> spread(const Group& group, const Ready& bucket);
+  // sync_priority.cc
+  struct Chunk {
+    Ready ready;  // numbered as chunks are
+    std::uint32_t bucket = 0;
+    SendTurns::Ticket ticket;
+    Time begun{};
+  };
+  // The pass of the next step, while this one is exchanged.
+  struct EarlyPass {
+    Portion portion;
+    std::shared_ptr<ParameterGate> gate;
+    Range w, g;
+    Channel<Ready> ready;
+    Score score;
+    Time begun{}, ended_at{};
+    bool ended = false;
+    std::exception_ptr error;
+    Signal over;
+  };
+  void begin_chunks(const Group& group);
+  Task<void> exchange_chunks(const Group& group, Channel<Ready>& ready, TaskGroup& tasks);
+  Task<void> exchange_chunk(const Group& group, Chunk& chunk);
+  Task<void> reduce_chunk(const Group& group, Chunk& chunk, bool waits);
+  Task<void> hear_term(const Group& group, Chunk& chunk, Rank from, Bytes size,
+                       std::optional<Reading>& term);
+  std::optional<Portion> next_portion(const Group& group) const;
+  void begin_early_pass(const Group& group);
+  Task<void> run_early_pass(EarlyPass& pass);
+  static Task<void> end_of(EarlyPass& pass);
+  Task<void> take_early_pass(const Group& group);
+  Task<void> follow_early_pass(const Group& group);
+  Task<void> compute_now(Channel<Ready>& ready, const Group& group);
   // sync_finish.cc
   Task<void> hold_gradients(const Group& group);
   std::vector<const float*> terms_of(const Group& group, Rank owner);
@@ -237,6 +277,14 @@ class SyncStep {
   // Read at the others, by rank: gradients, or their sum for the part; and the part's arrays.
   std::vector<std::optional<Reading>> gradients_there_;
   std::vector<std::vector<std::optional<Reading>>> parts_there_;
+  // Where what is needed first goes first.
+  bool goes_early_ = false;  // in this view: the next pass begins before the step has ended
+  Elements chunk_n_;
+  std::deque<Chunk> chunks_;
+  std::optional<SendTurns> turns_;
+  std::shared_ptr<ParameterGate> gate_;       // of the state after the step
+  std::unique_ptr<EarlyPass> early_;          // of the next step,
+  std::unique_ptr<EarlyPass> taken_;          // and of this one, if it was begun in the last
   std::optional<Encoder> encoder_;            // where the recipe has one,
   std::optional<LowRankSums> low_rank_;       // or the other
   std::deque<std::optional<Arena>> factors_;  // that are sent, by bucket

@@ -103,7 +103,15 @@ std::unique_ptr<PhantomLearner> phantom_of(const Pace& pace, const std::vector<E
   for (std::size_t i = buckets.size(); i-- > 0;)
     layers.push_back(
         {fmt::format("bucket {}", i), buckets[i], Elements(0), cost(pace.backward[i], 1)});
-  layers.front().forward = cost(pace.forward, 1);
+  // Forward goes by backward, of which it is a part of its own in every layer.
+  Elements left = cost(pace.forward, 1);
+  const double backward = pace.total() - pace.forward;
+  for (std::size_t i = 1; i < layers.size() && backward > 0; ++i) {
+    const double part = static_cast<double>(layers[i].backward.value()) / backward;
+    layers[i].forward = std::min(left, cost(pace.forward * part, 1));
+    left -= layers[i].forward;
+  }
+  layers.front().forward = left;
   return std::make_unique<PhantomLearner>(std::move(layers));
 }
 

@@ -101,9 +101,10 @@ void RunJournal::end_if_spent(Time now) {
 }
 
 void RunJournal::add_spans(const StepReport& report, Time now) {
+  const bool early = report.computed != Time();
   const Time updated = now - report.update;
-  const Time reduced = updated - report.wait;
-  const Time begin = reduced - report.compute;
+  const Time reduced = early ? report.computed : updated - report.wait;
+  const Time begin = early ? report.begun : reduced - report.compute;
   trace_.add(TraceSpan{node_.id, Track::Compute, "gradient", report.step, begin, reduced});
   if (report.wait > Duration::zero())
     trace_.add(TraceSpan{node_.id, Track::Communication, "wait", report.step, reduced, updated});
@@ -123,8 +124,15 @@ Task<void> RunJournal::step_done(StepReport report) {
   const Time now = node_.env.now();
   time_step(now);
   totals_.samples += report.samples;
-  const Time computed = now - report.update - report.wait;
-  const Duration overlap = under_way(report.exchanges, computed - report.compute, computed);
+  const bool early = report.computed != Time();
+  const Time computed = early ? report.computed : now - report.update - report.wait;
+  // One that was begun early goes on while the buckets of the step before are under way.
+  std::vector<ExchangeSpan> spans = report.exchanges;
+  spans.insert(spans.end(), last_spans_.begin(), last_spans_.end());
+  const Duration overlap = std::min(
+      report.compute,
+      under_way(std::move(spans), early ? report.begun : computed - report.compute, computed));
+  last_spans_ = report.exchanges;
   totals_.compute += report.compute;
   totals_.overlap += overlap;
   totals_.wait += report.wait;

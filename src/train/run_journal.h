@@ -102,7 +102,8 @@ class RunJournal final : public Journal {
   Generation asked_;            // in this view, that the job ends
   Score epoch_score_;           // since the last evaluation
   Time epoch_begin_{};          // when it ended
-  Time step_begin_{};           // when the last step or evaluation ended
+  std::vector<ExchangeSpan> last_spans_;  // of the last step
+  Time step_begin_{};                     // when the last step or evaluation ended
   std::vector<float> step_s_;
   Bytes sent_before_;  // the first step that counts
   std::uint64_t epoch_samples_ = 0;

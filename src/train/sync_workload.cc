@@ -79,6 +79,24 @@ void draw_encoding(Random& random, Recipe& recipe) {
   if (random.chance(0.2)) recipe.encode.after = random.uniform();
 }
 
+// In place of all that: what is needed first goes first, in small chunks.
+void draw_order(Random& random, SyncOptions& sync) {
+  Recipe& recipe = sync.recipe;
+  if (random.chance(0.8)) return;
+  recipe.updater = Updater::Everyone;
+  recipe.turnout = Turnout::All;
+  recipe.backups = recipe.shards = 0;
+  recipe.encode = Encode{};
+  recipe.overlap = recipe.priority = true;
+  recipe.exchange = Exchange::Direct;
+  sync.chunk = Bytes(sizeof(float) * random.between(1, 40));
+  if (random.chance(0.7)) {
+    recipe.accumulate = 1;
+    recipe.balance = Balance::Even;
+    recipe.epoch_fraction = 1;
+  }
+}
+
 bool rounds_numbers(const Recipe& recipe) {
   return encodes(recipe) && recipe.encode.as.kind != Encoding::Kind::Fp32;
 }
@@ -147,6 +165,9 @@ Scenario sync_scenario(Seed seed) {
   draw_recipe(more, job->sync.recipe);
   Random encodings(seed, Purpose::Recipe, 2);
   draw_encoding(encodings, job->sync.recipe);
+  Random orders(seed, Purpose::Recipe, 3);
+  draw_order(orders, job->sync);
+  if (job->sync.recipe.priority && orders.chance(0.7)) job->problem.statistics = false;
   if (more.chance(0.5)) job->sync.tune_buckets = Bytes(more.between(1, 100));
 
   Scenario scenario;
@@ -159,14 +180,14 @@ Scenario sync_scenario(Seed seed) {
   scenario.liveness = 300s;
   scenario.recipe = fmt::format(
       "sync P={} updater={} exchange={} steps={} batch={} samples={} N={} buckets={} "
-      "save_every={} shards={} turnout={} fraction={} accumulate={} encode={} by={} {}{}",
+      "save_every={} shards={} turnout={} fraction={} accumulate={} encode={} by={} {}{}{}",
       P, static_cast<unsigned>(job->sync.recipe.updater), to_string(job->sync.recipe.exchange),
       job->sync.steps, job->sync.batch, job->samples, job->problem.dimensions, job->problem.buckets,
       job->sync.save_every, job->sync.recipe.shards,
       static_cast<unsigned>(job->sync.recipe.turnout), job->sync.recipe.epoch_fraction,
       job->sync.recipe.accumulate, to_string(job->sync.recipe.encode.as),
       to_string(job->sync.recipe.encode.by), to_string(job->sync.rule.kind),
-      job->sync.evaluate ? " evaluated" : "");
+      job->sync.evaluate ? " evaluated" : "", job->sync.recipe.priority ? " priority" : "");
   scenario.program = [job](Node& node) { return worker(node, job); };
   scenario.judge = [seed, job] { return judge(seed, *job); };
   return scenario;

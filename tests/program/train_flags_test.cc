@@ -51,8 +51,8 @@ TEST(Like, ASystemSetsTheAxesAndFlagsOverrideThem) {
   EXPECT_EQ(recipe_of(changed).turnout, Turnout::First);
   EXPECT_EQ(recipe_of(changed).backups, 3U);
   EXPECT_EQ(recipe_of(changed).exchange, Exchange::Ring);
-  EXPECT_FALSE(recipe_of(flags_of({"--like", "pytorch", "--no-overlap"})).overlap);
-  EXPECT_TRUE(recipe_of(flags_of({"--like", "bigdl", "--overlap"})).overlap);
+  EXPECT_FALSE(recipe_of(flags_of({"--like", "pytorch", "--order", "fifo"})).overlap);
+  EXPECT_TRUE(recipe_of(flags_of({"--like", "bigdl", "--order", "wfbp"})).overlap);
 }
 
 TEST(Like, BackupsOfASystemGoWithItsTurnout) {
@@ -74,7 +74,7 @@ TEST(Like, ReproducibleIsEightShardsUnlessTheyAreCounted) {
 TEST(Like, AxesMayComeFromAFileAsNumbers) {
   TrainFlags flags;
   const std::vector<ConfigEntry> entries = {
-      {"epoch-fraction", 0.75, 1}, {"backups", std::int64_t{2}, 2}, {"no-overlap", true, 3}};
+      {"epoch-fraction", 0.75, 1}, {"backups", std::int64_t{2}, 2}, {"order", "fifo", 3}};
   apply_config(train_options(flags), {"--backups"}, entries, "run.toml");
   EXPECT_EQ(recipe_of(flags).epoch_fraction, 0.75);
   EXPECT_FALSE(recipe_of(flags).overlap);
@@ -92,7 +92,7 @@ TEST(Like, WhatCannotBeIsRefusedWithReasonAndChoice) {
   EXPECT_THAT(refusal({"--epoch-fraction", "1.5", "--workers", "2:4"}),
               HasSubstr("--epoch-fraction 1"));
   EXPECT_THAT(refusal({"--update", "owner"}), HasSubstr("'owners'"));
-  EXPECT_THAT(refusal({"--overlap", "--no-overlap"}), HasSubstr("one of them"));
+  EXPECT_THAT(refusal({"--compress", "--no-compress"}), HasSubstr("one of them"));
 }
 
 TEST(LargeBatches, FlagsAreReadAndBadValuesRefused) {
@@ -140,8 +140,10 @@ TEST_F(LargeBatchPlan, AGroupIsNoLargerThanThePassOfAWorker) {
 }
 
 TEST_F(LargeBatchPlan, StatisticsOfAllWorkersExcludeWhatDoesNotWaitForAll) {
-  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-           {"--turnout", "redundant", "--no-overlap"}, {"--accumulate", "2"}, {"--reproducible"}}) {
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"--turnout", "redundant", "--order", "fifo"},
+                                             {"--accumulate", "2"},
+                                             {"--reproducible"}}) {
     std::vector<std::string> all = words;
     all.insert(all.end(), {"--batch-norm", "sync"});
     EXPECT_THAT(refused(all, 2),

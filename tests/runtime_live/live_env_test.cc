@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <latch>
 #include <memory>
 #include <string>
@@ -56,6 +57,40 @@ TEST(LiveEnv, ACancelledSleepEndsAtOnceEvenOneForEver) {
   };
   run_task(loop, body(env));
   EXPECT_TRUE(cancelled);
+}
+
+// A gradient may wait in its middle for what is done to an exchange: none of that is behind it.
+TEST(LiveEnv, WhatIsDoneAsideNeverWaitsForAGradientThatWaitsForIt) {
+  LiveLoop loop;
+  ComputeThread compute;
+  LiveEnv env(loop, {.compute = &compute});
+  constexpr Elements kLarge{1'000'000};
+  std::vector<int> order;
+  std::atomic<int> done = 0;
+  const auto exchange = [&](int i) -> Task<void> {
+    const auto reduce = [&order, i] { order.push_back(i); };
+    co_await env.work(Work::Reduce, kLarge, reduce);
+    ++done;
+    done.notify_all();
+    const auto update = [&order, i] { order.push_back(100 + i); };
+    co_await env.work_aside(Work::Update, kLarge, update);
+    ++done;
+    done.notify_all();
+  };
+  const auto gradient = [&]() -> Task<void> {
+    co_await env.work(Work::Backward, kLarge, [&] {
+      for (int seen = done; seen < 8; seen = done) done.wait(seen);
+    });
+  };
+  run_task(loop, with_group([&](TaskGroup& group) -> Task<> {
+             group.spawn(exchange(0));  // goes to the compute thread, before the gradient
+             group.spawn(exchange(1));
+             group.spawn(gradient());
+             group.spawn(exchange(2));
+             group.spawn(exchange(3));
+             co_return;
+           }));
+  EXPECT_EQ(order, (std::vector{0, 1, 2, 3, 100, 101, 102, 103}));
 }
 
 struct Policy {

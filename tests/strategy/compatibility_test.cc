@@ -124,6 +124,9 @@ void each_of_encodings(Recipe r, std::uint64_t workers, const Visit& visit) {
         r.accumulate = 4;
         visit(r, workers);
         r.accumulate = 1;
+        r.priority = true;
+        visit(r, workers);
+        r.priority = false;
       }
 }
 
@@ -154,6 +157,9 @@ void each_combination(const Visit& visit) {
                     r.serving = Serving();
                     r.peering = Peering();
                     r.encode = Encode();
+                    r.priority = r.overlap;
+                    if (r.priority) visit(r, workers);
+                    r.priority = false;
                     visit(r, workers);
                     const bool simple = backups == 0 && fraction == 1 && accumulate == 1;
                     const bool any = r.exchange == Exchange::Auto || r.exchange == Exchange::Ring;
@@ -210,6 +216,16 @@ TEST(Compatibility, EveryRowOfTheTableIsNeeded) {
     if (broken == 1) needed[last] = true;
   });
   for (std::size_t i = 0; i < needed.size(); ++i) EXPECT_TRUE(needed[i]) << exclusions()[i].what;
+}
+
+TEST(Compatibility, ThePriorityOfFirstLayersIsOfEveryonesUpdatesInChunks) {
+  Recipe recipe{.updater = Updater::Owners, .exchange = Exchange::Ring, .priority = true};
+  EXPECT_TRUE(nearest(recipe, 4) == (Recipe{.exchange = Exchange::Direct, .priority = true}));
+  recipe.shards = 8;
+  EXPECT_FALSE(nearest(recipe, 4).priority);
+  recipe = {.exchange = Exchange::Direct, .priority = true};
+  recipe.encode.as = parse_encoding("onebit+ef");
+  EXPECT_FALSE(nearest(recipe, 4).priority);
 }
 
 TEST(Compatibility, CheckNamesWhatIsBrokenAndTheFlagsThatMendIt) {

@@ -105,14 +105,27 @@ TEST(Axes, AMisspeltChoiceGetsTheNearest) {
               AllOf(HasSubstr("--turnout fastst"), HasSubstr("'fastest'")));
 }
 
+// Bosen's order is the filter of its pushes: two names, one choice.
+TEST(Axes, TheLargestChangesFirstIsTheFilterOfServers) {
+  Recipe recipe{.updater = Updater::Servers, .overlap = false};
+  axis("order").set(recipe, "magnitude");
+  EXPECT_EQ(axis("filter").get(recipe), "magnitude:1000000");
+  axis("filter").set(recipe, "magnitude:5000");
+  axis("order").set(recipe, "magnitude");
+  EXPECT_EQ(axis("filter").get(recipe), "magnitude:5000") << "the rate stays";
+  axis("order").set(recipe, "fifo");
+  EXPECT_EQ(axis("filter").get(recipe), "none");
+  EXPECT_EQ(axis("order").get(find_system("bosen").recipe), "magnitude");
+}
+
 TEST(Axes, ADifferenceIsTheFlagsThatMakeIt) {
   Recipe from, to;
   EXPECT_EQ(flags_between(from, to), "");
   to.overlap = false;
   to.turnout = Turnout::First;
   to.backups = 2;
-  EXPECT_EQ(flags_between(from, to), "--no-overlap --turnout first --backups 2");
-  EXPECT_EQ(flags_between(to, from), "--overlap --turnout all --backups 0");
+  EXPECT_EQ(flags_between(from, to), "--order fifo --turnout first --backups 2");
+  EXPECT_EQ(flags_between(to, from), "--order wfbp --turnout all --backups 0");
 }
 
 }  // namespace

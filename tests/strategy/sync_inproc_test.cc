@@ -43,6 +43,20 @@ TEST(SyncInproc, EqualsTheSimulatedRunBitForBit) {
   }
 }
 
+TEST(SyncInproc, WhatIsNeededFirstGoesFirstAndTheBitsAreTheSame) {
+  for (const std::size_t P : {2U, 3U, 5U}) {
+    SyncJob job;
+    job.problem.dimensions = Elements(5000);
+    job.sync.recipe.exchange = Exchange::Direct;
+    const auto expected = simulated(job, P);
+    job.sync.recipe.priority = true;
+    job.sync.chunk = Bytes(512);
+    EXPECT_EQ(simulated(job, P), expected);
+    EXPECT_EQ(in_process(job, P, 1), expected) << P << " workers on one thread";
+    EXPECT_EQ(in_process(job, P, P), expected) << P << " workers on as many threads";
+  }
+}
+
 // Counts its saves, which rank 0 makes after every step, and calls back.
 class CallingKeeper final : public Keeper {
  public:

@@ -34,6 +34,7 @@ TEST(Swarm, AHundredSeedsOfTheSynchronousStrategyAreFine) {
     EXPECT_GT(report.seen.at(checker), 0U) << checker << " saw nothing";
   for (const auto& [fault, fired] : report.faults) EXPECT_GT(fired, 0U) << fault << " never fired";
   EXPECT_GT(report.probes.at("sync: a step was dropped for a new view"), 0U);
+  EXPECT_GT(report.probes.at("sync: a pass was begun before its step"), 0U);
 }
 
 TEST(Swarm, ThreeHundredSeedsOfJobsWithServersAreFine) {

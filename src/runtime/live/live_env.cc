@@ -95,28 +95,20 @@ void LiveEnv::together(std::span<Lane* const> lanes, std::uint64_t turn) {
 }
 
 LiveEnv::Line& LiveEnv::line_of(const WorkOp& op) const {
-  switch (op.kind()) {
-    case Work::Reduce:
-    case Work::Encode:
-    case Work::Decode: return lines_->exchange;
-    case Work::Io: return lines_->io;
-    case Work::Forward:
-    case Work::Backward:
-    case Work::Update:
-    case Work::Copy: break;
-  }
-  return lines_->model;
+  if (op.aside()) return lines_->exchange;
+  return op.kind() == Work::Io ? lines_->io : lines_->model;
 }
 
 // A line is in one place: what follows work that is there goes there, else it might come first.
 bool LiveEnv::stays_here(const WorkOp& op) const {
   if (thread_of(op) == nullptr) return true;
   const Line& line = line_of(op);
+  const bool waits_here = lines_->model.there > 0 || !line.here.empty();
+  if (&line == &lines_->exchange && waits_here) return true;
   const bool long_by_nature =
       op.kind() == Work::Forward || op.kind() == Work::Backward || op.kind() == Work::Io;
   if (line.there > 0 || long_by_nature) return false;
-  if (!line.here.empty() || op.n() <= kSmall) return true;
-  return &line == &lines_->exchange && lines_->model.there > 0;
+  return !line.here.empty() || op.n() <= kSmall;
 }
 
 void LiveEnv::start_work(WorkOp& op) {
@@ -129,9 +121,10 @@ void LiveEnv::start_work(WorkOp& op) {
   ++line.there;
   const ComputeThread::Ticket ticket = thread_of(op)->submit(
       *loop_, [&op] { op.run(); },
-      [&op, &line, lines = lines_](std::exception_ptr error) {
+      [this, &op, &line, lines = lines_](std::exception_ptr error) {
         --line.there;
         finish(op, std::move(error));
+        if (line.there == 0 && !line.here.empty()) schedule();
       });
   op.timer = reinterpret_cast<void*>(ticket);
 }
@@ -141,6 +134,7 @@ bool LiveEnv::abort_work(WorkOp& op) {
   if (op.timer == nullptr) return std::erase(line.here, &op) > 0;
   if (!thread_of(op)->revoke(reinterpret_cast<ComputeThread::Ticket>(op.timer))) return false;
   --line.there;
+  if (line.there == 0 && !line.here.empty()) schedule();
   return true;
 }
 
@@ -156,7 +150,7 @@ void LiveEnv::schedule() {
   loop_->defer([this, lines = lines_] {
     lines->scheduled = false;
     for (Line* line : {&lines->model, &lines->exchange, &lines->io})
-      if (!line->here.empty()) run_next(*line);
+      if (!line->here.empty() && line->there == 0) run_next(*line);
   });
 }
 

@@ -35,6 +35,7 @@ class LiveEnv final : public Env {
 
   Time now() const override { return loop_->now(); }
   bool post(const std::function<void()>& f) override;
+  bool posts() const override { return options_.compute != nullptr; }
   void together(std::span<Lane* const> lanes, std::uint64_t turn) override;
   void record(Event event) override;
 
@@ -45,7 +46,9 @@ class LiveEnv final : public Env {
   // False while the function runs or its end is on the way: neither can be taken back.
   bool abort_work(WorkOp& op) override;
 
-  // Work of which one follows the other. All of it that is under way is either here or there.
+  // Work of which one follows the other. All of it that is under way is either here or there; but
+  // what is done to an exchange stays here as soon as a gradient is there, which may wait for it:
+  // then it waits for what went there before.
   struct Line {
     std::deque<WorkOp*> here;  // waits for the loop's thread
     std::uint64_t there = 0;   // given to another thread, and not yet seen to have ended
