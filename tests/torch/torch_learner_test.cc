@@ -397,6 +397,77 @@ TEST(TorchLearner, AnAbortedStepLeavesItUsable) {
   EXPECT_TRUE(std::ranges::equal(expected, test.g.all().data()));
 }
 
+// ---- Passes that begin before their parameters are there
+
+struct GatedPass {
+  explicit GatedPass(const std::string& model, const SampleShape& shape) : test(model, shape) {
+    test.step(0, ids(0, 8));
+    expected.assign(test.g.all().data().begin(), test.g.all().data().end());
+    // What is not there yet is none of the numbers that it will be.
+    there.assign(test.state.all().data().begin(), test.state.all().data().end());
+    std::ranges::fill(test.g.all().data(), 0.0F);
+    for (const TensorEntry& t : test.learner.layout().parameter_tensors())
+      std::ranges::fill(test.state.range(t.at, t.n).data(), std::nanf(""));
+  }
+  Task<void> pass() {
+    Channel<Ready> ready;
+    Score score;
+    GradientTarget target{test.g.all()};
+    target.gate = &gate;
+    Portion portion{0, Step(0), 0, ids(0, 8)};
+    co_await test.learner.gradient(live, test.state.all(), target, std::move(portion), ready,
+                                   score);
+  }
+  // The first layers are the last in the arena.
+  Task<void> bring_layers() {
+    const auto tensors = test.learner.layout().parameter_tensors();
+    for (std::size_t i = tensors.size(); i-- > 0;) {
+      co_await live.sleep(std::chrono::milliseconds(2));
+      const Range tensor = test.state.range(tensors[i].at, tensors[i].n);
+      const auto from = there.begin() + static_cast<std::ptrdiff_t>(tensor.at.value());
+      std::copy_n(from, tensor.n.value(), tensor.data().begin());
+      gate.came(tensor.at, tensor.n);
+    }
+  }
+
+  TestLearner test;
+  std::vector<float> expected, there;
+  ParameterGate gate{test.learner.pieces()};
+  LiveLoop loop;
+  ComputeThread compute;
+  LiveEnv live{loop, {.compute = &compute}};
+};
+
+TEST(TorchLearner, APassWaitsForEachLayersParametersAndGivesTheSameGradient) {
+  for (const auto& [model, shape] :
+       {std::pair("mlp:12-8-3", numbers(12, 3)), std::pair("lenet", images(1, 28))}) {
+    GatedPass early(model, shape);
+    run_task(early.loop, with_group([&](TaskGroup& group) -> Task<> {
+               group.spawn(early.pass());
+               group.spawn(early.bring_layers());
+               co_return;
+             }));
+    EXPECT_TRUE(std::ranges::equal(early.expected, early.test.g.all().data())) << model;
+    EXPECT_GT(early.gate.time_waited(), std::chrono::milliseconds(2)) << model;
+  }
+}
+
+TEST(TorchLearner, APassThatWaitsIsRefusedAndTheNextOneWorks) {
+  GatedPass early("lenet", images(1, 28));
+  const auto program = [&]() -> Task<void> {
+    TaskGroup group(early.loop.context());
+    group.spawn(early.pass());
+    co_await early.live.sleep(std::chrono::milliseconds(5));
+    early.gate.refuse();
+    group.cancel();
+    co_await group.join();
+  };
+  run_task(early.loop, program());
+  std::ranges::copy(early.there, early.test.state.all().data().begin());
+  early.test.step(0, ids(0, 8));
+  EXPECT_TRUE(std::ranges::equal(early.expected, early.test.g.all().data()));
+}
+
 std::string error_of(const std::function<void()>& f) {
   try {
     f();

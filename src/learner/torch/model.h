@@ -49,6 +49,8 @@ class TorchModel {
   virtual NormContext* norms() { return nullptr; }
 
   TargetKind target = TargetKind::Classes;
+  // Parameters are read by operations of libtorch alone, never by their addresses.
+  bool by_operations = false;
 };
 
 // Around any module whose forward takes one tensor and gives one.

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "learner/torch/model.h"
 #include "learner/torch/normalize.h"
 
 namespace shoal {
@@ -40,9 +41,12 @@ std::vector<std::int64_t> numbers_in(const std::string& spec, std::string_view t
   return numbers;
 }
 
+bool is_script(const std::string& spec) {
+  return spec.ends_with(".pt") || spec.ends_with(".pth") || spec.find('/') != std::string::npos;
+}
+
 ModelFactory plain_factory(const std::string& spec, const SampleShape& shape) {
-  if (spec.ends_with(".pt") || spec.ends_with(".pth") || spec.find('/') != std::string::npos)
-    return script_model(spec);
+  if (is_script(spec)) return script_model(spec);
   const std::size_t colon = spec.find(':');
   ModelArguments arguments;
   arguments.name = spec.substr(0, colon);
@@ -63,7 +67,13 @@ ModelFactory plain_factory(const std::string& spec, const SampleShape& shape) {
 
 ModelFactory model_factory(const std::string& spec, const SampleShape& shape,
                            Normalization normalization) {
-  return normalized(plain_factory(spec, shape), spec, normalization);
+  ModelFactory make = normalized(plain_factory(spec, shape), spec, normalization);
+  if (is_script(spec)) return make;
+  return [make = std::move(make)] {
+    std::unique_ptr<TorchModel> model = make();
+    model->by_operations = true;
+    return model;
+  };
 }
 
 void require_images(const ModelArguments& arguments) {

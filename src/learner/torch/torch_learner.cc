@@ -16,6 +16,7 @@
 #include "learner/torch/compute.h"
 #include "learner/torch/factors.h"
 #include "learner/torch/gradient_pass.h"
+#include "learner/torch/layer_waits.h"
 #include "learner/torch/make.h"
 #include "learner/torch/tensors.h"
 
@@ -47,8 +48,10 @@ class TorchLearner::Impl {
   // On the node's thread: the batch was fetched ahead, and is now the present one.
   bool take_fetched(const Portion& portion);
   Task<void> fetch_ahead(Env& env, Portion portion);
-  void step(Range state, const Portion& portion, bool have_batch, GradientPass& pass, Score& score,
-            Meeting* meeting);
+  void step(Env& env, Range state, const GradientTarget& target, const Portion& portion,
+            bool have_batch, GradientPass& pass, Score& score);
+  // Of a pass that waits in its middle.
+  bool waits_by_layer() const { return model_->by_operations; }
   Score evaluate(Range state, std::span<const SampleId> samples);
   void predict(Range state, std::span<const SampleId> samples, Predictions& all);
   at::Tensor output(Range state, std::span<const SampleId> samples);
@@ -88,6 +91,8 @@ class TorchLearner::Impl {
   void lay_out(const std::vector<std::size_t>& order);
   void bind(Range state);
   BatchTensors tensors_of_batch(const Batch& batch, const SampleShape& shape) const;
+  at::Tensor forward(Env& env, Range state, const GradientTarget& target,
+                     const BatchTensors& batch);
   void check_loss(double loss, const Portion& portion) const;
   void watch_layers(const at::Tensor& loss, GradientPass& pass) const;
 
@@ -309,9 +314,10 @@ Task<void> TorchLearner::Impl::fetch_ahead(Env& env, Portion portion) {
   f.ready = true;
 }
 
-void TorchLearner::Impl::step(Range state, const Portion& portion, bool have_batch,
-                              GradientPass& pass, Score& score, Meeting* meeting) {
-  if (model_->norms() != nullptr) model_->norms()->meeting = meeting;
+void TorchLearner::Impl::step(Env& env, Range state, const GradientTarget& target,
+                              const Portion& portion, bool have_batch, GradientPass& pass,
+                              Score& score) {
+  if (model_->norms() != nullptr) model_->norms()->meeting = target.meeting;
   if (portion.samples.empty()) {
     if (model_->norms() != nullptr) model_->norms()->add_nothing();
     return pass.flush();
@@ -324,7 +330,7 @@ void TorchLearner::Impl::step(Range state, const Portion& portion, bool have_bat
   pass_ = &pass;
   try {
     const BatchTensors batch = tensors_of_batch(batch_, train_->shape());
-    const at::Tensor output = model_->forward(batch);
+    const at::Tensor output = forward(env, state, target, batch);
     const at::Tensor loss = model_->loss(output, batch);
     const double mean = loss.item<double>();
     check_loss(mean, portion);
@@ -343,6 +349,14 @@ void TorchLearner::Impl::step(Range state, const Portion& portion, bool have_bat
     throw;
   }
   pass_ = nullptr;
+}
+
+at::Tensor TorchLearner::Impl::forward(Env& env, Range state, const GradientTarget& target,
+                                       const BatchTensors& batch) {
+  LayerWaits waits(target.gate, env, state.slice(Elements(0), layout_.parameters()));
+  at::Tensor output = model_->forward(batch);
+  waits.finish();
+  return output;
 }
 
 void TorchLearner::Impl::watch_layers(const at::Tensor& loss, GradientPass& pass) const {
@@ -423,6 +437,11 @@ at::Tensor TorchLearner::output(Range state, std::span<const SampleId> samples) 
 
 Task<void> TorchLearner::gradient(Env& env, Range state, GradientTarget target, Portion portion,
                                   Channel<Ready>& ready, Score& score) {
+  // Simulated, or of a network that nothing is known of, nothing can be waited for in the middle.
+  if (target.gate != nullptr && !(env.posts() && impl_->waits_by_layer())) {
+    co_await target.gate->until_all(env);
+    target.gate = nullptr;
+  }
   std::vector<Elements> costs;
   for (const Bucket& bucket : impl_->buckets_) costs.push_back(bucket.n * portion.samples.size());
   costs.front() += layout().parameters() * portion.samples.size();  // of forward
@@ -432,7 +451,7 @@ Task<void> TorchLearner::gradient(Env& env, Range state, GradientTarget target, 
       env, Work::Backward, std::move(costs),
       [&](const Emit& emit, const Wanted& wanted) {
         pass.emplace(layout(), impl_->buckets_, target, emit, wanted);
-        impl_->step(state, portion, have_batch, *pass, score, target.meeting);
+        impl_->step(env, state, target, portion, have_batch, *pass, score);
       },
       [&](std::uint32_t bucket) { ready.push(pass->ready(bucket)); });
   ready.close();

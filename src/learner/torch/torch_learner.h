@@ -29,6 +29,7 @@ class TorchLearner final : public Learner {
 
   const Layout& layout() const override;
   Substance substance() const override { return Substance::Real; }
+  bool waits_at_gates() const override { return true; }
   void initialize(Range state) const override;
   Task<void> gradient(Env& env, Range state, GradientTarget target, Portion portion,
                       Channel<Ready>& ready, Score& score) override;
