@@ -24,13 +24,13 @@ void collect(Subtree node, std::uint32_t from, std::uint32_t to, std::vector<Sub
 }
 
 struct Sums {
-  std::span<const HeldSum> held;
+  std::span<const Subtree> held;
   std::span<const float* const> values;  // as held
 
   // Where elements [at, at + n) of the node's sum are: in `room`, if they are nowhere else.
   const float* of(Subtree node, std::size_t at, std::size_t n, float* room) const {
     for (std::size_t i = 0; i < held.size(); ++i)
-      if (held[i].of == node) return values[i] + at;
+      if (held[i] == node) return values[i] + at;
     float beside[kBlock];
     const float* const a = of(node.first_half(), at, n, room);
     const float* const b = of(node.second_half(), at, n, beside);
@@ -57,25 +57,39 @@ Task<void> add_up(const Group& group, std::uint32_t L, std::span<const HeldSum> 
                              out.bytes().size, readings[i]));
     co_return;
   });
+  std::vector<Subtree> nodes;
   std::vector<const float*> values;
   std::size_t mine = 0;
+  for (const HeldSum& sum : held) nodes.push_back(sum.of);
   for (std::size_t i = 0; i < held.size(); ++i)
     values.push_back(readings[i] ? floats(readings[i]->data()).data()
                                  : cut_of(own[mine++], cut).data().data());
-  const Sums sums{held, values};
   const SliceWork slice = [&](std::size_t from, std::size_t to) {
-    float room[kBlock];
-    for (std::size_t at = from; at < to; at += kBlock) {
-      const std::size_t n = std::min(kBlock, to - at);
-      const float* const total = sums.of({0, L}, at, n, room);
-      std::copy_n(total, n, out.data().data() + at);
-    }
+    add_in_tree(L, nodes, values, from, to, out.data().data());
   };
   co_await in_slices(group.node.env, Work::Reduce, out.n.value(), out.data().empty(),
                      Order::Forward, static_cast<double>(held.size() - 1), slice);
 }
 
+bool covered(Subtree node, std::span<const Subtree> held) {
+  if (std::ranges::find(held, node) != held.end()) return true;
+  return !node.leaf() && covered(node.first_half(), held) && covered(node.second_half(), held);
+}
+
 }  // namespace
+
+bool cover(std::uint32_t L, std::span<const Subtree> held) { return covered({0, L}, held); }
+
+void add_in_tree(std::uint32_t L, std::span<const Subtree> held,
+                 std::span<const float* const> values, std::size_t from, std::size_t to,
+                 float* out) {
+  const Sums sums{held, values};
+  float room[kBlock];
+  for (std::size_t at = from; at < to; at += kBlock) {
+    const std::size_t n = std::min(kBlock, to - at);
+    std::copy_n(sums.of({0, L}, at, n, room), n, out + at);
+  }
+}
 
 std::vector<Subtree> subtrees(std::uint32_t L, std::uint32_t from, std::uint32_t to) {
   std::vector<Subtree> found;

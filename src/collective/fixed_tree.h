@@ -15,6 +15,7 @@
 // Failure: as direct_reduce_scatter.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -37,6 +38,15 @@ struct Subtree {
 
 // The largest subtrees of the tree of L leaves that lie in [from, to), in order.
 std::vector<Subtree> subtrees(std::uint32_t L, std::uint32_t from, std::uint32_t to);
+
+// Whether the sums of these are all that the sum over all leaves is made of.
+bool cover(std::uint32_t L, std::span<const Subtree> held);
+
+// Elements [from, to) of the sum over all leaves, to the same places of `out`. `values`: the sums
+// of `held`. REQUIRES: these cover the tree.
+void add_in_tree(std::uint32_t L, std::span<const Subtree> held,
+                 std::span<const float* const> values, std::size_t from, std::size_t to,
+                 float* out);
 
 // Who has the sum of a subtree.
 struct HeldSum {

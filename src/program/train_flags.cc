@@ -229,7 +229,9 @@ Recipe recipe_of(const TrainFlags& f) {
     recipe.overlap = false;
     recipe.priority = false;
   }
-  if (by_worker(recipe) && !given(f, "keep-batch")) recipe.keep = KeepBatch::Worker;
+  const bool rounds = recipe.updater == Updater::Servers && recipe.shards > 0;
+  if (by_worker(recipe) && !given(f, "keep-batch"))
+    recipe.keep = rounds ? KeepBatch::Global : KeepBatch::Worker;
   return recipe;
 }
 
@@ -409,7 +411,9 @@ TrainPlan plan_of(const TrainFlags& f, const Dataset& dataset, std::uint64_t wor
   // Of the samples that an update is made of.
   const bool serves = plan.recipe.updater == Updater::Servers;
   const std::uint64_t each =
-      serves ? samples_per_update(plan.recipe.serving, plan.batch, workers, hosts) : global;
+      serves && plan.recipe.shards == 0
+          ? samples_per_update(plan.recipe.serving, plan.batch, workers, hosts)
+          : global;
   const Epochs epochs{epoch_of(plan.recipe, plan.samples), each, plan.growth};
   plan.steps = f.steps == 0 ? epochs.steps_of(f.epochs) : Step(f.steps);
   if (!f.budget.empty()) plan.budget = from_seconds(parse_budget(f.budget).seconds);

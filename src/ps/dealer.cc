@@ -57,6 +57,31 @@ LedgerPlace place_from(std::span<const std::uint64_t>& words) {
   return place;
 }
 
+Share samples_of(const Round& round, std::uint32_t L, std::uint32_t from, std::uint32_t to) {
+  const std::uint64_t n = round.samples.n;
+  const auto below = [&](std::uint64_t k) { return k * (n / L) + std::min(k, n % L); };
+  return {round.samples.epoch, round.samples.at + below(from), below(to) - below(from)};
+}
+
+constexpr std::size_t kPieceWords = 5;
+
+std::vector<std::uint64_t> to_words(std::span<const RoundPiece> pieces) {
+  std::vector<std::uint64_t> words;
+  for (const RoundPiece& p : pieces)
+    put(words, {p.worker.value(), p.life.value(), p.from, p.to, p.lost ? 1U : 0U});
+  return words;
+}
+
+std::vector<RoundPiece> pieces_from(std::span<const std::uint64_t> words) {
+  std::vector<RoundPiece> pieces;
+  for (; words.size() >= kPieceWords; words = words.subspan(kPieceWords))
+    pieces.push_back({NodeId(static_cast<std::uint32_t>(words[0])),
+                      Incarnation(static_cast<std::uint32_t>(words[1])),
+                      static_cast<std::uint32_t>(words[2]), static_cast<std::uint32_t>(words[3]),
+                      words[4] != 0});
+  return pieces;
+}
+
 Dealer::Dealer(Ledger ledger, Course course)
     : ledger_(std::move(ledger)), course_(course), scores_(course.blocks) {
   if (course_.last == 0) course_.last = ledger_.samples_per_epoch();
@@ -82,7 +107,7 @@ bool Dealer::over() const {
   if (ledger_.epoch_ended()) return true;
   // The last epoch may have fewer samples.
   const std::uint64_t never = ledger_.samples_per_epoch() - course_.last;
-  return ledger_.epoch() + 1 == course_.epochs && never > 0 && ledger_.left() <= never &&
+  return ledger_.epoch() + 1 == course_.epochs && never > 0 && ledger_.left() <= never && !round_ &&
          std::ranges::all_of(open_, [](const auto& o) { return o.second.shares.empty(); });
 }
 
@@ -134,6 +159,7 @@ void Dealer::drop(NodeId worker, Incarnation life, std::uint64_t number) {
 }
 
 void Dealer::lose(NodeId worker, Incarnation life, std::uint64_t reached, SampleEnd end) {
+  lose_piece(worker, life);
   const auto it = open_.find(worker);
   if (it == open_.end() || it->second.life != life) return;
   settle(worker, it->second, reached, end);
@@ -143,11 +169,64 @@ void Dealer::lose(NodeId worker, Incarnation life, std::uint64_t reached, Sample
 }
 
 void Dealer::leave(NodeId worker, Incarnation life, std::uint64_t settled) {
+  if (round_ && settled > round_->number) settle_round();
+  lose_piece(worker, life);
   const auto it = open_.find(worker);
   if (it == open_.end() || it->second.life != life) return;
   settle(worker, it->second, settled, SampleEnd::Applied);
   ledger_.revoke(worker, life);
   it->second.shares.clear();
+}
+
+// ---- In rounds
+
+const RoundPiece* Dealer::piece_of(NodeId worker, Incarnation life) const {
+  const auto it = std::ranges::find_if(pieces_, [&](const RoundPiece& p) {
+    return p.worker == worker && p.life == life && !p.lost;
+  });
+  return it == pieces_.end() ? nullptr : &*it;
+}
+
+void Dealer::lose_piece(NodeId worker, Incarnation life) {
+  for (RoundPiece& p : pieces_) {
+    if (p.worker != worker || p.life != life || p.lost) continue;
+    p.lost = true;
+    lost_.push_back(p);
+  }
+}
+
+void Dealer::settle_round() {
+  if (!round_) return;
+  if (!recalled_) ledger_.settle(round_->samples, SampleEnd::Applied);
+  recalled_ = false;
+  round_.reset();
+  pieces_.clear();
+  lost_.clear();
+}
+
+void Dealer::deal_round(std::uint64_t number, std::uint64_t n, std::span<const RoundPiece> pieces) {
+  SHOAL_CHECK(!pieces.empty());
+  if (!round_ || round_->number != number) {
+    settle_round();
+    const RoundPiece& first = pieces.front();
+    round_ = Round{number, ledger_.deal(first.worker, first.life, std::min(n, left()))};
+    SHOAL_CHECK_EQ(round_->samples.n, n, "rounds lie end to end");
+    pieces_.assign(pieces.begin(), pieces.end());
+    return;
+  }
+  for (const RoundPiece& now : pieces)
+    for (RoundPiece& p : pieces_)
+      if (p.lost && p.from == now.from && p.to == now.to) p = now;
+}
+
+void Dealer::recall_round(const Round& round, std::span<const RoundPiece> pieces) {
+  ledger_.revoke_all();
+  round_ = round;
+  recalled_ = true;
+  pieces_.assign(pieces.begin(), pieces.end());
+  lost_.clear();
+  for (const RoundPiece& p : pieces_)
+    if (p.lost) lost_.push_back(p);
 }
 
 void Dealer::stop(Ending how) {
@@ -225,6 +304,15 @@ std::vector<std::uint64_t> Dealer::words() const {
     for (const Share& s : open.shares) put(w, {s.at, s.n});
     for (std::size_t i = 0; i < drops; ++i) w.push_back(dropped->second[i]);
   }
+  w.push_back(round_ ? 1 : 0);
+  if (!round_) return w;
+  put(w, {round_->number, round_->samples.epoch, round_->samples.at, round_->samples.n,
+          recalled_ ? 1U : 0U});
+  for (const std::vector<RoundPiece>* const some : {&pieces_, &lost_}) {
+    w.push_back(some->size());
+    const std::vector<std::uint64_t> more = to_words(*some);
+    w.insert(w.end(), more.begin(), more.end());
+  }
   return w;
 }
 
@@ -235,6 +323,10 @@ void Dealer::restore(const LedgerPlace& place) {
   for (std::optional<Score>& s : scores_) s.reset();
   open_.clear();
   dropped_.clear();
+  round_.reset();
+  recalled_ = false;
+  pieces_.clear();
+  lost_.clear();
 }
 
 void Dealer::restore(std::span<const std::uint64_t> words) {
@@ -275,6 +367,20 @@ void Dealer::restore(std::span<const std::uint64_t> words) {
     for (std::uint64_t i = 0; i < drops; ++i) dropped_[worker].push_back(next());
     open_[worker] = std::move(open);
   }
+  if (next() == 0) return;
+  round_.emplace();
+  round_->number = next();
+  round_->samples.epoch = next();
+  round_->samples.at = next();
+  round_->samples.n = next();
+  recalled_ = next() != 0;
+  for (std::vector<RoundPiece>* const some : {&pieces_, &lost_}) {
+    const std::size_t n = next() * kPieceWords;
+    SHOAL_CHECK_LE(n, words.size(), "the dealer's state is too short");
+    *some = pieces_from(words.first(n));
+    words = words.subspan(n);
+  }
+  if (!recalled_) ledger_.claim(pieces_.front().worker, pieces_.front().life, round_->samples);
 }
 
 }  // namespace shoal

@@ -34,6 +34,25 @@ struct Course {
   bool rest = false;         // the model's state has more than parameters
 };
 
+// Where the sums of logical shards are of one fixed tree (collective/fixed_tree.h): the samples of
+// a step, cut into as many nearly equal shards as there are leaves.
+struct Round {
+  std::uint64_t number = 0;  // the clock of its step
+  Share samples{};
+};
+// Those of neighbouring shards; the first ones are the longer.
+Share samples_of(const Round& round, std::uint32_t L, std::uint32_t from, std::uint32_t to);
+
+// Who computes which of them.
+struct RoundPiece {
+  NodeId worker;
+  Incarnation life;
+  std::uint32_t from = 0, to = 0;  // shards
+  bool lost = false;               // with its worker
+};
+std::vector<std::uint64_t> to_words(std::span<const RoundPiece> pieces);
+std::vector<RoundPiece> pieces_from(std::span<const std::uint64_t> words);
+
 class Dealer {
  public:
   Dealer(Ledger ledger, Course course);
@@ -77,6 +96,21 @@ class Dealer {
   void leave(NodeId worker, Incarnation life, std::uint64_t settled);
   // A push was refused: its share ends as dropped, not applied.
   void drop(NodeId worker, Incarnation life, std::uint64_t number);
+
+  // ---- In rounds, where the recipe has logical shards
+  // One at a time: the next is dealt when all of the last is in the parameters of all shards.
+  const std::optional<Round>& round() const { return round_; }
+  const std::vector<RoundPiece>& pieces() const { return pieces_; }
+  const RoundPiece* piece_of(NodeId worker, Incarnation life) const;  // that is not lost
+  // Of the round at hand, as they were lost, also those that somebody else has by now.
+  const std::vector<RoundPiece>& lost() const { return lost_; }
+  // Settles the round before, and deals another of at most n samples; or gives lost pieces of the
+  // one at hand to others.
+  void deal_round(std::uint64_t number, std::uint64_t n, std::span<const RoundPiece> pieces);
+  // One that was dealt before this state was loaded as it was saved, as a worker of it tells. Its
+  // samples will be dealt again.
+  void recall_round(const Round& round, std::span<const RoundPiece> pieces);
+
   // The epoch ends with what was dealt, and is the last; of a Stopped job it is not evaluated.
   void stop(Ending how);
   bool stopped() const { return stopped_ != Ending::No; }
@@ -109,6 +143,8 @@ class Dealer {
 
  private:
   void settle(NodeId worker, Open& open, std::uint64_t below, SampleEnd end);
+  void settle_round();
+  void lose_piece(NodeId worker, Incarnation life);
   bool fresh() const;  // nothing of the epoch was dealt
   bool ends_now(std::uint64_t epoch) const { return over() && epoch == ledger_.epoch(); }
 
@@ -122,6 +158,9 @@ class Dealer {
   Score total_;
   std::map<NodeId, Open> open_;
   std::map<NodeId, std::vector<std::uint64_t>> dropped_;
+  std::optional<Round> round_;
+  bool recalled_ = false;  // the round, and so not in the ledger
+  std::vector<RoundPiece> pieces_, lost_;
 };
 
 }  // namespace shoal

@@ -61,7 +61,7 @@ struct Ask {
     Enter,     // it is new or was away. At the first shard it waits for samples, and gets a clock
     Leave,     // there are no samples for it, and nobody shall wait for it
     Train,     // push, if samples > 0; read, if wanted; a share, if wanted
-    Follow,    // parameters, when the slowest worker has advanced
+    Follow,    // parameters, when the slowest worker has advanced; of a round its lost pieces
     Errand,    // at an epoch's end: what is to be done, and what was
     Inquest,   // of a lost worker: how many of its pushes came here?
     Snapshot,  // parameters and slots, as they are
@@ -100,6 +100,10 @@ struct Ask {
     Nothing,   // it is 0, and does not come
   };
   Form form = Form::Plain;
+  // Of a round (dealer.h) the gradient is the sum of these logical shards, a subtree, and `samples`
+  // are those of the whole round. Follow: `block` pieces of round `share` are known to be lost.
+  std::uint32_t from = 0, to = 0;
+  Share round{};
 
   // Whether something of the worker's own comes with it: a gradient, or the rest of its state.
   bool brings() const { return (samples > 0 && form != Form::Nothing) || brings_rest != 0; }
@@ -123,6 +127,10 @@ struct Answer {
   std::uint64_t least = 0;      // all workers' steps up to this clock are in them
   std::uint64_t staleness = 0;  // of the push
   Share share{};
+  // Of a round (dealer.h), whose number is `clock`: the shards of the share, and all samples.
+  // Follow: those of a piece that was lost, the one of number `block`, from 1 on.
+  std::uint32_t from = 0, to = 0;
+  Share round{};
   // Of an errand: what is to be done now.
   std::uint32_t errand = 0;  // a Dealer::Errand
   std::uint32_t block = 0;
@@ -139,7 +147,7 @@ struct Record {
     Push,      // its gradient waits with others for the next update, or is it
     Reject,    // a gradient that came too late
     Complete,  // those that wait are the next update; its norms come along where there are some
-    Deal,      // a share of samples
+    Deal,      // a share of samples, or a round with its pieces
     Lose,      // the shares of a worker that is gone
     Score,     // of a block
     Rest,      // of the state, as one worker has it
@@ -154,10 +162,11 @@ struct Record {
   Generation directory;
   NodeId worker = kNobody;
   Incarnation life;
-  std::uint32_t end = 0;    // Lose: a SampleEnd; Stop: an Ending
+  std::uint32_t end = 0;    // Lose: a SampleEnd; Stop: an Ending; Deal: 1, as a worker tells it
   std::uint64_t clock = 0;  // after the push; Deal: before it; Lose: shares below came somewhere
   std::uint64_t based_on = 0;
-  std::uint64_t samples = 0;
+  std::uint64_t samples = 0;             // Deal: words that come along, of a round
+  std::uint32_t from = 0, to = 0;        // Push: the logical shards, where there are some
   double weight = 1;                     // of the gradient
   double change = 0;                     // of a parameter by it, at most, where that is asked for
   std::uint64_t n = 0;                   // Deal: samples; Score: the block; Whole: words

@@ -126,7 +126,10 @@ Task<void> Server::answer_enter(NodeId from, Ask ask, TaskGroup& tasks) {
   } else {
     const Turn mine = co_await turn(held);
     require_present(node_, {ask.worker, ask.life});  // It may have been buried.
-    if (is_head(held)) enter(held, ask, tasks);
+    if (is_head(held)) {
+      enter(held, ask, tasks);
+      answer.version = held.state->version();
+    }
   }
   co_await until_at_all(held);
   Payload payload;
@@ -148,7 +151,8 @@ Task<bool> Server::enter_for_samples(Held& held, const Ask& ask, Answer& answer,
     const bool is_in = row != nullptr && !row->away;
     const bool others_turn = warming_up(held) && !is_in && !goes_first(ask.worker);
     const bool tells = ask.stops != 0 && !d.stopped();
-    return (d.left() > 0 && !others_turn) || d.over() || d.past() > ask.epoch || tells;
+    const bool samples = d.left() > 0 || left_behind(held) != nullptr;
+    return (samples && !others_turn) || d.over() || d.past() > ask.epoch || tells;
   };
   const auto must_wait = [&] {
     if (at_work(held)) return true;
@@ -167,7 +171,7 @@ Task<bool> Server::enter_for_samples(Held& held, const Ask& ask, Answer& answer,
     answer.epoch = d.past() > ask.epoch ? ask.epoch : d.epoch();
     co_return true;
   }
-  if (d.left() == 0) co_return false;
+  if (d.left() == 0 && left_behind(held) == nullptr) co_return false;
   const auto row = [&] { return held.state->table().find(ask.worker, ask.life); };
   if (row() == nullptr || row()->away) enter(held, ask, tasks);
   answer.clock = row()->clock;
@@ -186,8 +190,12 @@ void Server::enter(Held& held, const Ask& ask, TaskGroup& tasks) {
   record.life = ask.life;
   record.clock = ask.clock;
   // The first shard says what its clock is.
-  if (ask.kind == Ask::Kind::Enter && ask.shard == 0)
+  if (ask.kind == Ask::Kind::Enter && ask.shard == 0) {
     record.clock = row == nullptr ? least : std::max(least, row->clock);
+    // It has seen nothing of the round at hand.
+    const std::optional<Round>& round = held.state->dealer()->round();
+    if (in_rounds()) record.clock = round ? round->number : held.state->version();
+  }
   commit(held, record, tasks);
 }
 

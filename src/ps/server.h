@@ -25,6 +25,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -209,7 +210,7 @@ class Server {
   Task<ConstBuf> encoded_piece(std::uint64_t number, std::uint32_t shard, std::uint64_t piece,
                                Version& version);
   ClockTable table_of(const Held& held) const;
-  bool may_read_now(const Held& held, std::uint64_t clock) const;
+  bool may_read_now(Held& held, std::uint64_t clock) const;
   void record_read(const Held& held, NodeId reader, std::uint64_t clock);
 
   // ---- Records
@@ -237,6 +238,21 @@ class Server {
   void connect(Held& held, TaskGroup& tasks);
   Task<void> watch_views();
   void complete_if_due(Held& held, TaskGroup& tasks);
+
+  // ---- Rounds
+  bool in_rounds() const { return plan_.shards > 0; }
+  void push_sum(Held& held, const Ask& ask, std::optional<Gradient> gradient, Answer& answer,
+                TaskGroup& tasks);
+  void recall_round(Held& held, const Ask& ask, TaskGroup& tasks);
+  bool may_read_round(Held& held, std::uint64_t clock) const;
+  const RoundPiece* left_behind(const Held& held) const;
+  Task<bool> share_of_round(Held& held, const Ask& ask, Answer& answer, TaskGroup& tasks);
+  void tell_piece(const Round& round, const RoundPiece& piece, Answer& answer) const;
+  void deal_round(Held& held, const Ask& ask, TaskGroup& tasks);
+  void commit_pieces(Held& held, Record record, std::span<const RoundPiece> pieces,
+                     TaskGroup& tasks);
+  Task<void> answer_follow_round(NodeId from, Ask ask);
+  Task<void> bury_lost_pieces(Held& held, TaskGroup& tasks);
 
   // ---- Norms
   void begin_measuring(Held& held, TaskGroup& tasks);

@@ -14,10 +14,11 @@ constexpr std::uint64_t kParts = 3;  // of a whole shard, before the pushes that
 
 constexpr std::uint64_t kPartsMax = 4096;
 
-// A gradient, or the norms of an update.
+// A gradient, the rest of the state, the norms of an update, or the pieces of a round.
 bool has_part(const Record& record) {
-  return record.kind == Record::Kind::Push ||
-         (record.kind == Record::Kind::Complete && record.samples > 0);
+  const bool may = record.kind == Record::Kind::Complete || record.kind == Record::Kind::Deal;
+  return record.kind == Record::Kind::Push || record.kind == Record::Kind::Rest ||
+         (may && record.samples > 0);
 }
 
 // A whole shard has the number of the last record that is in it.
@@ -231,7 +232,11 @@ Task<void> Server::follow_directories(TaskGroup& tasks) {
       co_await adopt(held, directory, tasks);
       tasks.spawn(complete_without_lost(held, tasks));
     }
-    tasks.spawn(bury_lost(held_.front(), tasks));
+    if (in_rounds()) {
+      tasks.spawn(bury_lost_pieces(held_.front(), tasks));
+    } else {
+      tasks.spawn(bury_lost(held_.front(), tasks));
+    }
   }
 }
 

@@ -44,6 +44,7 @@ Known known_in(const std::vector<std::uint64_t>& words) { return static_cast<Kno
 }  // namespace
 
 bool Server::is_due(const Held& held) const {
+  if (in_rounds()) return false;  // It is made when all of it is here, whoever is not.
   return completes(options_.serving.consistency, table_of(held), held.state->waiting_pushes(),
                    held.state->version());
 }

@@ -18,7 +18,11 @@ Task<void> Server::answer_train(NodeId from, Ask ask, std::optional<Gradient> gr
   co_await push(held, ask, std::move(gradient), answer, tasks);
   if (held.announced.erase({from, ask.number}) > 0) held.changed.notify_all();
   bool dealt = true;
-  if (ask.wants_share > 0) dealt = co_await share(held, ask, answer, tasks);
+  if (ask.wants_share > 0 && in_rounds()) {
+    dealt = co_await share_of_round(held, ask, answer, tasks);
+  } else if (ask.wants_share > 0) {
+    dealt = co_await share(held, ask, answer, tasks);
+  }
   co_await until_at_all(held);
 
   Payload payload;
@@ -63,14 +67,16 @@ std::uint64_t Server::least_of(const Held& held, std::uint64_t otherwise) const 
   return held.state->table().least(node_.membership.now()).value_or(otherwise);
 }
 
-bool Server::may_read_now(const Held& held, std::uint64_t clock) const {
+bool Server::may_read_now(Held& held, std::uint64_t clock) const {
   const Consistency& c = options_.serving.consistency;
+  if (in_rounds()) return may_read_round(held, clock);
   if (!moves_in_step(c) && c.kind != Consistency::Kind::Bounded) return true;
   return may_read(c, table_of(held), clock, held.state->version(), held.state->waiting_pushes());
 }
 
 // Dai et al. 2015 (ESSP): what is new goes to those who want it when the slowest has advanced.
 Task<void> Server::answer_follow(NodeId from, Ask ask) {
+  if (in_rounds()) co_return co_await answer_follow_round(from, ask);
   Held& held = held_[ask.shard];
   const auto row = [&] { return held.state->table().find(from, ask.life); };
   const auto here = [&] { return is_head(held) && row() != nullptr && !row()->away; };
@@ -102,6 +108,8 @@ void Server::record_read(const Held& held, NodeId reader, std::uint64_t clock) {
   // In step a clock may lag behind the version, after a server was lost with its shard.
   if (moves_in_step(options_.serving.consistency))
     event.b = std::max(event.b, held.state->version());
+  // Of a round all that comes before was in the parameters when it was dealt.
+  if (in_rounds()) event.b = std::max(event.b, clock);
   node_.env.record(event);
 }
 
@@ -113,6 +121,7 @@ Task<void> Server::push(Held& held, const Ask& ask, std::optional<Gradient> grad
   if (!is_head(held)) co_return;
   const auto row = [&] { return held.state->table().find(ask.worker, ask.life); };
   if (row() == nullptr || row()->away) enter(held, ask, tasks);
+  if (in_rounds()) co_return push_sum(held, ask, std::move(gradient), answer, tasks);
   answer.clock = row()->clock;
   const std::uint64_t after = ask.clock + ask.steps;
   if (ask.samples == 0 || after <= row()->clock) {

@@ -12,11 +12,17 @@ namespace shoal {
 namespace {
 
 constexpr std::size_t kRowWords = 6;
-constexpr std::size_t kPendingWords = 4;
+constexpr std::size_t kPendingWords = 6;
 
 std::span<const float> floats_of(const Gradient& gradient) {
   return {reinterpret_cast<const float*>(gradient.bytes.data),
           gradient.bytes.size.value() / sizeof(float)};
+}
+
+std::vector<std::uint64_t> words_of(const Gradient& part) {
+  std::vector<std::uint64_t> all(part.bytes.size.value() / sizeof(std::uint64_t));
+  std::memcpy(all.data(), part.bytes.data, part.bytes.size.value());
+  return all;
 }
 
 std::vector<double> doubles_of(const Gradient& gradient) {
@@ -37,7 +43,7 @@ ShardState::ShardState(Node& node, ShardCut cut, Substance substance, const Upda
       cut_(cut),
       substance_(substance),
       plan_(plan),
-      sum_(rounds(plan.rule) > 0 ? cut.n : Elements(0), substance),
+      sum_(rounds(plan.rule) > 0 || plan.shards > 0 ? cut.n : Elements(0), substance),
       slots_(cut.n * shoal::slots(plan.rule), substance),
       dealer_(std::move(dealer)) {
   now_ = spare();
@@ -65,13 +71,19 @@ bool ShardState::apply(Record record, std::optional<Gradient> gradient) {
     case Record::Kind::Push: {
       ClockRow* const row = table_.find(record.worker, record.life);
       SHOAL_CHECK(row != nullptr, "a push of node {}, which never came in", record.worker);
-      row->clock = record.clock;
+      // A step may be several sums of logical shards.
+      if (record.clock > row->clock || plan_.shards == 0)
+        staleness_.add(version_ - std::min(version_, record.based_on));
+      row->clock = std::max(row->clock, record.clock);
       // Known of some consistencies only.
       for (std::size_t i = 0; record.change != 0 && i < table_.rows.size(); ++i)
         if (&table_.rows[i] != row) table_.rows[i].unseen += record.change;
-      staleness_.add(version_ - std::min(version_, record.based_on));
-      pending_.push_back(
-          {record.worker, record.clock, record.samples, record.weight, std::move(*gradient)});
+      pending_.push_back({record.worker,
+                          record.clock,
+                          record.samples,
+                          record.weight,
+                          std::move(*gradient),
+                          {record.from, record.to}});
       complete = record.complete != 0;
       added_up_ = false;
       break;
@@ -89,6 +101,16 @@ bool ShardState::apply(Record record, std::optional<Gradient> gradient) {
       if (gradient) sums.values = doubles_of(*gradient);
       break;
     case Record::Kind::Deal:
+      if (gradient) {
+        const std::vector<RoundPiece> pieces = pieces_from(words_of(*gradient));
+        const Round round{record.share, {record.version, record.clock, record.n}};
+        if (record.end != 0) {
+          dealer_->recall_round(round, pieces);
+        } else {
+          dealer_->deal_round(record.share, record.n, pieces);
+        }
+        break;
+      }
       dealer_->deal(
           {record.worker, record.life, record.share, record.settled, record.n, record.clock});
       break;
@@ -115,6 +137,10 @@ bool ShardState::apply(Record record, std::optional<Gradient> gradient) {
 // The sum is taken in the order of workers, so that it does not depend on who was first.
 UpdateStep ShardState::step_of(const std::vector<Pending>& pushes) const {
   double samples = 0;
+  if (plan_.shards > 0) {  // Each push says how many all of them have.
+    samples = static_cast<double>(pushes.front().samples);
+    return {plan_.eta(version_), version_ + 1, plan_.mean ? samples : 1};
+  }
   for (const Pending& p : pushes) samples += static_cast<double>(p.samples) / p.weight;
   return {plan_.eta(version_), version_ + 1, plan_.mean ? samples : 1};
 }
@@ -124,6 +150,8 @@ void ShardState::begin_update(std::uint64_t version, Sums sums) {
   SHOAL_CHECK(terms_.empty(), "an update begins before the one before it has ended");
   terms_ = std::move(pending_);
   pending_.clear();
+  // What is left of a step that this shard was loaded without.
+  if (plan_.shards > 0) std::erase_if(terms_, [&](const Pending& p) { return p.clock != version; });
   sort_by_worker(terms_);
   step_ = step_of(terms_);
   before_ = now_;
@@ -148,6 +176,17 @@ Task<void> ShardState::add_up(std::vector<Pending>& pushes) {
   std::vector<const float*> terms;
   for (const Pending& p : pushes) terms.push_back(floats_of(p.gradient).data());
   const std::span<float> sum = sum_.all().data();
+  if (plan_.shards > 0) {
+    std::vector<Subtree> of;
+    for (const Pending& p : pushes) of.push_back(p.of);
+    const SliceWork slice = [&](std::size_t from, std::size_t to) {
+      add_in_tree(plan_.shards, of, terms, from, to, sum.data());
+    };
+    co_await in_slices(node_.env, Work::Reduce, cut_.n.value(), sum.empty(), Order::Forward,
+                       static_cast<double>(terms.size()), slice);
+    added_up_ = true;
+    co_return;
+  }
   co_await in_slices(node_.env, Work::Reduce, cut_.n.value(), sum.empty(), Order::Forward,
                      static_cast<double>(terms.size()), [&](std::size_t from, std::size_t to) {
                        for (std::size_t i = from; i < to; ++i) {
@@ -165,7 +204,8 @@ Task<Sums> ShardState::measure(unsigned round, const Sums& so_far) {
 
 // All pieces are given out at once, as slices are (runtime/slices.h).
 Task<void> ShardState::update() {
-  if (rounds(plan_.rule) > 0 && !added_up_) co_await add_up(terms_);
+  const bool sums = rounds(plan_.rule) > 0 || plan_.shards > 0;
+  if (sums && !added_up_) co_await add_up(terms_);
   added_up_ = false;
   const bool phantom = substance_ == Substance::Phantom;
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
@@ -189,10 +229,11 @@ Task<void> ShardState::update_piece(Elements at, Elements n) {
   const unsigned k = shoal::slots(plan_.rule);
   const Range slots = k == 0 ? Range() : slots_.range(at, cut_.n * (k - 1) + n);
   const bool norms = rounds(plan_.rule) > 0;
-  const Range g = norms ? sum_.range(at, n) : now_->w.range(at, n);
+  const bool added_up = norms || plan_.shards > 0;
+  const Range g = added_up ? sum_.range(at, n) : now_->w.range(at, n);
   Shard shard{now_->w.range(at, n), g, slots, cut_.at + at, plan_.segments};
   shard.stride = cut_.n;
-  if (!norms) shard.terms = terms;
+  if (!added_up) shard.terms = terms;
   if (before_ != now_) {
     shard.before_w = before_->w.range(at, n);
     shard.before_slots = slots;
@@ -210,8 +251,8 @@ std::vector<std::uint64_t> ShardState::words() const {
     all.insert(all.end(), {row.worker.value(), row.life.value(), row.clock, row.version,
                            std::bit_cast<std::uint64_t>(row.unseen), row.away ? 1U : 0U});
   for (const Pending& p : pending_)
-    all.insert(all.end(),
-               {p.worker.value(), p.clock, p.samples, std::bit_cast<std::uint64_t>(p.weight)});
+    all.insert(all.end(), {p.worker.value(), p.clock, p.samples,
+                           std::bit_cast<std::uint64_t>(p.weight), p.of.from, p.of.to});
   const auto add = [&](const std::vector<std::uint64_t>& more) {
     all.insert(all.end(), more.begin(), more.end());
   };
@@ -225,6 +266,23 @@ std::vector<std::uint64_t> ShardState::words() const {
 
 bool ShardState::waits(NodeId worker) const {
   return std::ranges::find(pending_, worker, &Pending::worker) != pending_.end();
+}
+
+bool ShardState::has_sum(std::uint64_t clock, Subtree of) const {
+  return std::ranges::any_of(pending_,
+                             [&](const Pending& p) { return p.clock == clock && p.of == of; });
+}
+
+bool ShardState::has_all(std::uint64_t clock, Subtree with) const {
+  std::vector<Subtree> held{with};
+  for (const Pending& p : pending_)
+    if (p.clock == clock) held.push_back(p.of);
+  return cover(plan_.shards, held);
+}
+
+std::optional<std::uint64_t> ShardState::most_waiting() const {
+  const auto it = std::ranges::max_element(pending_, {}, &Pending::clock);
+  return it == pending_.end() ? std::nullopt : std::optional(it->clock);
 }
 
 std::vector<Gradient> ShardState::waiting() const {
@@ -268,8 +326,10 @@ void ShardState::restore(const Record& whole, const Image& image,
   SHOAL_CHECK_EQ(counts[1], waiting.size());
   for (Gradient& gradient : waiting) {
     const auto p = take(kPendingWords);
-    pending_.push_back({NodeId(static_cast<std::uint32_t>(p[0])), p[1], p[2],
-                        std::bit_cast<double>(p[3]), std::move(gradient)});
+    pending_.push_back(
+        {NodeId(static_cast<std::uint32_t>(p[0])), p[1], p[2], std::bit_cast<double>(p[3]),
+         std::move(gradient),
+         Subtree{static_cast<std::uint32_t>(p[4]), static_cast<std::uint32_t>(p[5])}});
   }
   staleness_ = staleness_from(words);
   if (const std::uint64_t n = take(1)[0]; n > 0) {

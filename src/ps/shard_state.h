@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/types.h"
+#include "collective/fixed_tree.h"
 #include "optim/rule.h"
 #include "optim/update.h"
 #include "ps/consistency.h"
@@ -31,6 +32,9 @@ struct UpdatePlan {
   bool mean = true;  // of the samples of an update; false: their gradients add up
   std::function<double(std::uint64_t version)> eta;
   std::span<const Segment> segments;  // of all parameters
+  // Above 0: pushes are sums of as many logical shards, which are added up in one fixed tree, and
+  // an update is all of them (collective/fixed_tree.h).
+  std::uint32_t shards = 0;
 };
 
 // A gradient, where it lies, until nobody needs it any more.
@@ -100,6 +104,11 @@ class ShardState {
   std::uint64_t version() const { return version_; }
   std::uint64_t waiting_pushes() const { return pending_.size(); }
   bool waits(NodeId worker) const;  // a push of it, for the next update
+  // Of the step that comes to a clock: whether the sum of these logical shards is here, and whether
+  // with it all are; and the greatest clock of those that wait.
+  bool has_sum(std::uint64_t clock, Subtree of) const;
+  bool has_all(std::uint64_t clock, Subtree with) const;
+  std::optional<std::uint64_t> most_waiting() const;
   ClockTable& table() { return table_; }
   const ClockTable& table() const { return table_; }
   Dealer* dealer() { return dealer_ ? &*dealer_ : nullptr; }
@@ -114,6 +123,7 @@ class ShardState {
     std::uint64_t samples = 0;
     double weight = 1;
     Gradient gradient{};
+    Subtree of{};  // logical shards
   };
   void begin_update(std::uint64_t version, Sums sums);  // that it comes to
   UpdateStep step_of(const std::vector<Pending>& pushes) const;

@@ -272,9 +272,11 @@ constexpr Exclusion kExclusions[] = {
      "`--balance even`",
      [](const Recipe& r, std::uint64_t) { return by_worker(r) && r.balance == Balance::Auto; },
      [](Recipe& r, std::uint64_t) { r.balance = Balance::Even; }},
-    {"`--update servers` or `each` with `--keep-batch global`",
+    {"`--update servers` or `each` with `--keep-batch global`, but for `--shards` with `servers`",
      "a share is a worker's batch, however many they are", "`--keep-batch worker`",
-     [](const Recipe& r, std::uint64_t) { return by_worker(r) && r.keep == KeepBatch::Global; },
+     [](const Recipe& r, std::uint64_t) {
+       return by_worker(r) && r.keep == KeepBatch::Global && !(serves(r) && r.shards > 0);
+     },
      [](Recipe& r, std::uint64_t) { r.keep = KeepBatch::Worker; }},
     {"`--update servers` or `each` with `--batch-norm sync`",
      "the workers do not meet while they compute", "`--batch-norm local`",
@@ -471,10 +473,25 @@ constexpr Exclusion kExclusions[] = {
      "as many as there are workers",
      [](const Recipe& r, std::uint64_t workers) { return r.shards > 0 && r.shards < workers; },
      [](Recipe& r, std::uint64_t workers) { r.shards = static_cast<std::uint32_t>(workers); }},
-    {"`--shards` with an `--update` other than `owners`",
-     "the fixed order is that of owners, a part each",
-     "`--update owners`; `--shards 0` with `servers` or `each`",
-     [](const Recipe& r, std::uint64_t) { return r.shards > 0 && r.updater != Updater::Owners; },
+    {"`--shards` with `--update servers` and a `--consistency` other than `synchronous` or "
+     "`bounded:0`, or `--groups`, `--push factors`, `--compress`, `--encode`, `--encode-pulls` or "
+     "`--warm-start`",
+     "only in step is an update the sum of all shards, and only whole gradients of each add up to "
+     "the same bits",
+     "`--shards 0`; with `--reproducible` leave these away",
+     [](const Recipe& r, std::uint64_t) {
+       const Serving& s = r.serving;
+       return r.shards > 0 && serves(r) &&
+              (!moves_in_step(s.consistency) || s.groups.by != Groups::By::Nobody || s.factors ||
+               in_parts(s) || encodes(r) || s.pulls != Encoding() || s.warm_start > 0);
+     },
+     [](Recipe& r, std::uint64_t) { r.shards = 0; }},
+    {"`--shards` with an `--update` other than `owners` or `servers`",
+     "the fixed order is that of owners, or servers, a part each",
+     "`--update owners`; `--shards 0` with `each`",
+     [](const Recipe& r, std::uint64_t) {
+       return r.shards > 0 && r.updater != Updater::Owners && !serves(r);
+     },
      [](Recipe& r, std::uint64_t) {
        if (by_worker(r)) {
          r.shards = 0;

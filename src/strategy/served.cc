@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "collective/dissemination.h"
 #include "collective/group.h"
@@ -88,17 +89,38 @@ Task<void> work_then_end(Node& node, ServedWorker* worker, TaskGroup& tasks, boo
 Eta eta_of(const ServedOptions& options, std::uint64_t samples) {
   const Consistency& c = options.serving.consistency;
   const std::uint64_t each =
-      samples_per_update(options.serving, options.batch, options.workers, options.hosts);
+      options.logical > 0
+          ? options.round_batch
+          : samples_per_update(options.serving, options.batch, options.workers, options.hosts);
   // Gupta et al. 2016: a gradient is n updates late, and counts as much less.
   const double height = c.kind == Consistency::Kind::Softsync
                             ? options.eta / static_cast<double>(c.bound)
                             : options.eta;
   const Step per_epoch((samples + each - 1) / each);
-  const Step total(per_epoch.value() * options.epochs);
+  const std::uint64_t last = options.last_epoch > 0 ? options.last_epoch : samples;
+  const Step total(per_epoch.value() * (options.epochs - 1) + (last + each - 1) / each);
   return [=](std::uint64_t version) {
     const Step t = std::min(Step(version), total);
     return eta(options.schedule, height, t, per_epoch, total, options.workers);
   };
+}
+
+// What a recipe cannot know: its own part is in compatibility.cc.
+void require_rounds(const ServedOptions& options, const Learner& learner) {
+  if (rounds(options.rule) > 0)
+    throw ConfigError(fmt::format(
+        "--shards {} with --update servers and --optimizer {}{}: norms are added up server by "
+        "server, in an order that depends on how many there are; take --update owners, or sgd, "
+        "momentum or adam without --clip-norm",
+        options.logical, name_of(options.rule),
+        options.rule.clip_norm > 0 ? fmt::format(" --clip-norm {}", options.rule.clip_norm) : ""));
+  const Layout& layout = learner.layout();
+  if (layout.all() > layout.parameters())
+    throw ConfigError(fmt::format(
+        "--shards {} with --update servers: this model has running statistics, which are a "
+        "worker's own with servers; take --update owners",
+        options.logical));
+  SHOAL_CHECK(moves_in_step(options.serving.consistency) && options.round_batch > 0);
 }
 
 }  // namespace
@@ -129,6 +151,7 @@ Task<void> served_node(Node& node, Learner& learner, Keeper& keeper, Replica& re
                        ServedOptions options, Journal* journal) {
   if (options.batch == 0) throw ConfigError("a batch of 0 samples; take at least 1");
   require_valid(options.rule);
+  if (options.logical > 0) require_rounds(options, learner);
   const std::vector<ShardCut> cuts = cut_shards(replica.N, options.shards);
   const std::vector<Segment> segments = segments_of(learner.layout());
   const Eta eta_at = eta_of(options, replica.ledger.samples_per_epoch());
@@ -138,6 +161,7 @@ Task<void> served_node(Node& node, Learner& learner, Keeper& keeper, Replica& re
   plan.mean = options.mean;
   plan.segments = segments;
   plan.eta = eta_at;
+  plan.shards = options.logical;
   const Elements rest = learner.substance() == Substance::Real ? replica.rest().n : Elements(0);
   Course course{options.epochs, options.last_epoch, 0, rest > Elements(0)};
   if (options.evaluate && learner.held_out() > 0) course.blocks = kBlocks;

@@ -53,7 +53,8 @@ Task<void> ServedWorker::end_epoch() {
 }
 
 Task<void> ServedWorker::snapshot(std::uint32_t shard) {
-  const Answer answer = co_await client_.snapshot(shard, room(shard));
+  const Client::Room here{.w = of(replica_.parameters(), shard)};
+  const Answer answer = co_await client_.snapshot(shard, here);
   had_[shard].version = answer.version;
 }
 
@@ -70,7 +71,8 @@ Task<void> ServedWorker::save() {
   Arena part(node_.endpoint, cuts_[0].n * each, learner_.substance());
   for (std::uint32_t k = 0; k < cuts_.size() && each > 0; ++k) {
     const ShardCut& cut = cuts_[k];
-    Client::Room here = room(k);
+    Client::Room here;
+    here.w = of(replica_.parameters(), k);
     here.slots = part.range(Elements(0), cut.n * each);
     co_await client_.snapshot(k, here);
     co_await node_.env.work(Work::Copy, here.slots.n, [&] {

@@ -35,6 +35,7 @@ ServedWorker::ServedWorker(Node& node, Learner& learner, Keeper& keeper, Replica
       had_(cuts.size()),
       sent_(cuts.size()),
       packed_(cuts.size()),
+      shard_sums_(node, replica.N, learner.substance()),
       epoch_(kNew) {
   if (in_parts(options.serving))
     parts_.emplace(node, options.serving, cuts, learner.substance(), options.mean);
@@ -76,12 +77,14 @@ Task<void> ServedWorker::train() {
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
     const bool eager = options_.serving.fetch.kind == Fetch::Kind::Eager;
     for (std::uint32_t k = 0; eager && k < cuts_.size(); ++k) tasks.spawn(follow(k));
+    if (in_rounds()) tasks.spawn(follow_lost());
     while (share_.n > 0 && group_.leads()) {
       co_await compute();
       co_await advance();
     }
     co_await push_what_waits();
     // All samples of the epoch are out: nobody shall wait for this worker meanwhile.
+    if (in_rounds()) left_ = true;
     const Visit leaves = [this](std::uint32_t k) { return leave(k); };
     co_await at_all_shards(leaves);
     left_ = true;
@@ -105,14 +108,19 @@ Task<void> ServedWorker::come_in() {
   clock_ = settled_ = answer.clock;
   ended_ = answer.ended;
   held_ = samples_ = steps_ = 0;
+  newest_ = clock_;
   left_ = false;
   const Visit enters = [this](std::uint32_t k) { return enter(k); };
   co_await at_all_shards(enters);
   stops_ = leaves();
   co_await next_share();
   take(next_);
+  if (share_.n == 0) co_return;
+  // The servers say which step it takes part in.
+  if (in_rounds()) clock_ = settled_ = next_round_.round.number;
   const Visit reads = [this](std::uint32_t k) { return read(k); };
-  if (share_.n > 0) co_await at_all_shards(reads);
+  co_await at_all_shards(reads);
+  if (in_rounds()) replica_.exchange_copies();
 }
 
 Task<void> ServedWorker::enter(std::uint32_t shard) {
@@ -121,7 +129,8 @@ Task<void> ServedWorker::enter(std::uint32_t shard) {
   ask.shard = shard;
   ask.clock = clock_;
   const Client::Room nothing;
-  co_await client_.enter(ask, nothing);
+  const Answer answer = co_await client_.enter(ask, nothing);
+  newest_ = std::max(newest_, answer.version);
 }
 
 Task<void> ServedWorker::leave(std::uint32_t shard) { co_await client_.leave(shard, settled_); }
@@ -132,6 +141,10 @@ Ask ServedWorker::ask_for_share() const {
   ask.clock = clock_;
   ask.wants_share = options_.batch * options_.serving.write_back;
   ask.share = clock_ + held_;
+  if (in_rounds()) {
+    ask.wants_share = options_.round_batch;
+    ask.share = std::max(clock_, newest_);
+  }
   ask.settled = settled_;
   ask.stops = static_cast<std::uint32_t>(stops_);
   return ask;
@@ -150,6 +163,8 @@ void ServedWorker::take(const Answer& answer) {
   over_ = answer.kind == Answer::Kind::Over;
   share_ = answer.share;
   epoch_ = answer.epoch;
+  if (in_rounds() && share_.n > 0)
+    next_round_ = {{answer.clock, answer.round}, answer.from, answer.to};
 }
 
 Task<void> ServedWorker::compute() {
@@ -164,7 +179,11 @@ Task<void> ServedWorker::compute() {
   const std::uint64_t least = std::ranges::min(had_, {}, &Had::least).least;
   const ServedGroup::Pass pass{share_, Step(clock_ + held_)};
   const ServedGroup::Round round{pass, had_[0].version, least, report_.eta, ended_};
-  co_await group_.gradient(round, last_, report_);
+  if (in_rounds()) {
+    co_await compute_shards();
+  } else {
+    co_await group_.gradient(round, last_, report_);
+  }
   if (held_ > 0) co_await add_up();
   ++held_;
   ++steps_;
@@ -197,6 +216,15 @@ Task<void> ServedWorker::advance() {
       options_.serving.fetch.kind == Fetch::Kind::Every && steps_ >= options_.serving.fetch.steps;
   const bool pushes = reads || held_ >= options_.serving.push_every;
   stops_ = leaves();
+  if (in_rounds()) {
+    co_await push_shards();
+    co_await next_share();
+    take(next_);
+    report_.wait += node_.env.now() - begin;
+    report_.read = Step(had_[0].version);
+    if (journal_ != nullptr) co_await journal_->step_done(report_);
+    co_return;
+  }
   if (!pushes) co_await next_share();
   if (pushes || next_.share.n == 0 || !group_.leads()) co_await push_all(pushes, reads);
   take(next_);

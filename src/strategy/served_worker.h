@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "strategy/replica.h"
 #include "strategy/served.h"
 #include "strategy/served_group.h"
+#include "strategy/shard_sums.h"
 
 namespace shoal {
 
@@ -76,6 +78,30 @@ class ServedWorker {
   bool holds_back() const;
   Task<void> push_what_waits();
 
+  // ---- Sums of logical shards (served_shards.cc)
+  struct RoundShards {
+    Round round{};
+    std::uint32_t from = 0, to = 0;
+  };
+  struct ShardSum {
+    Subtree of;
+    Range values;
+  };
+  struct Lost {
+    RoundShards shards{};
+    bool made = false;  // here
+  };
+  bool in_rounds() const { return options_.logical > 0; }
+  Task<void> compute_shards();
+  Task<std::vector<ShardSum>> sums_of(RoundShards shards, Score& score);
+  Task<void> compute_shard(RoundShards of, std::uint32_t shard, GradientTarget target,
+                           Score& score);
+  Task<void> push_shards();
+  Task<void> push_sums(std::uint32_t shard, const std::vector<ShardSum>& sums, bool reads);
+  Task<void> push_sum(std::uint32_t shard, ShardSum sum, bool reads);
+  Task<void> make_up_for_lost(const bool& done, TaskGroup& tasks);
+  Task<void> follow_lost();
+
   // ---- What servers send by themselves
   Task<void> follow(std::uint32_t shard);
   Task<void> adopt_what_came();
@@ -93,7 +119,10 @@ class ServedWorker {
   Range of(const Range& all, std::uint32_t shard) const {
     return all.slice(cuts_[shard].at, cuts_[shard].n);
   }
-  Client::Room room(std::uint32_t shard) { return {.w = of(replica_.parameters(), shard)}; }
+  Client::Room room(std::uint32_t shard) {
+    if (in_rounds()) return {.w = of(replica_.next_w().slice(Elements(0), replica_.N), shard)};
+    return {.w = of(replica_.parameters(), shard)};
+  }
 
   Node& node_;
   Learner& learner_;
@@ -124,6 +153,11 @@ class ServedWorker {
   std::optional<PartialPush> parts_;    // where pushes are in parts
   std::optional<EncodedPush> encoded_;  // where they are encoded
   bool as_it_is_ = false;               // but not the one at hand
+  ShardSums shard_sums_;
+  RoundShards next_round_;                     // of the step at hand: the round, and the own shards
+  std::vector<ShardSum> own_sums_;             // of these
+  std::vector<Lost> lost_;                     // shards of others,
+  std::deque<std::vector<ShardSum>> made_up_;  // and what was computed for them in this step
 
   std::uint64_t clock_ = 0;    // steps in its pushes
   std::uint64_t held_ = 0;     // steps since, whose gradients are added up in g
@@ -133,6 +167,7 @@ class ServedWorker {
   std::vector<Layer> layers_;  // of it, where factors are pushed
   std::uint64_t epoch_;        // whose end is next; ends before are past
   std::uint64_t settled_ = 0;  // shares of this life that all shards have
+  std::uint64_t newest_ = 0;   // version of a shard, when it came in
   std::uint64_t ended_ = 0;    // samples of all workers, as last told
   Share share_;
   bool over_ = false;  // the epoch is

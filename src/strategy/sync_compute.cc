@@ -1,7 +1,6 @@
 // The first half of a synchronous step: who computes what, and the gradients.
 
 #include "collective/dissemination.h"
-#include "collective/reduce.h"
 #include "strategy/sync_step.h"
 
 namespace shoal {
@@ -12,15 +11,6 @@ constexpr std::uint64_t kRests = std::uint64_t{2} << 44U;
 
 // Where gradients do not come in buckets they are exchanged in as large ones.
 constexpr std::uint64_t kWholeBucket = 1 << 18;  // elements
-
-// Adds what backward gives to what is there already.
-struct Adder final : GradientSink {
-  explicit Adder(Range range) : g(range) {}
-  void take(Elements at, std::span<const float> gradient) override {
-    add(g.data().subspan(at.value(), gradient.size()), gradient);
-  }
-  Range g;
-};
 
 }  // namespace
 
@@ -170,7 +160,7 @@ Task<void> SyncStep::compute(Channel<Ready>& ready, const Group& group) {
     if (meeting_) meeting_->close();
     co_return;
   }
-  Adder adder(replica_.g().all());
+  GradientAdder adder(replica_.g().all());
   const std::size_t passes = std::min<std::size_t>(options_.recipe.accumulate, n);
   for (std::size_t pass = 0; pass < passes; ++pass) {
     GradientTarget target{replica_.g().all(), sink(group, passes), meeting};
@@ -194,40 +184,22 @@ Task<void> SyncStep::compute_shards(const Group& group) {
   const std::uint32_t L = options_.recipe.shards;
   held_.clear();
   own_sums_.clear();
-  spares_used_ = 0;
+  shard_sums_.begin();
+  const ShardSums::Compute compute = [this](std::uint32_t shard, GradientTarget target) {
+    return compute_shard(shard, target);
+  };
   for (std::uint32_t from = 0, to = 0; from < L; from = to) {
     const Rank worker = lots_[from].winner;
     while (to < L && lots_[to].winner == worker) ++to;
     for (const Subtree& node : subtrees(L, from, to)) {
       held_.push_back({node, worker});
       if (worker != group.rank) continue;
-      own_sums_.push_back(spare());
-      co_await compute_subtree(node, own_sums_.back());
+      const Range sum = co_await shard_sums_.of(node, compute);
+      own_sums_.push_back(sum);
     }
   }
   cut_whole_range();
   report_.compute = node_.env.now() - begin;
-}
-
-Task<void> SyncStep::compute_subtree(Subtree node, Range into) {
-  if (node.leaf()) {
-    const GradientTarget target{into};
-    co_await compute_shard(node.from, target);
-    co_return;
-  }
-  const Subtree second = node.second_half();
-  co_await compute_subtree(node.first_half(), into);
-  if (second.leaf()) {
-    Adder adder(into);
-    const GradientTarget target{into, &adder};
-    co_await compute_shard(second.from, target);
-  } else {
-    const std::size_t used = spares_used_;
-    const Range beside = spare();
-    co_await compute_subtree(second, beside);
-    co_await add_to(into, beside);
-    spares_used_ = used;
-  }
 }
 
 Task<void> SyncStep::compute_shard(std::uint32_t shard, GradientTarget target) {
@@ -236,17 +208,6 @@ Task<void> SyncStep::compute_shard(std::uint32_t shard, GradientTarget target) {
   co_await learner_.gradient(node_.env, replica_.w(), target, std::move(portion), unheard,
                              report_.own);
   take_rest();
-}
-
-Task<void> SyncStep::add_to(Range sum, Range term) {
-  std::vector<const float*> terms{sum.data().data(), term.data().data()};
-  co_await sum_up(node_.env, sum, 2, std::move(terms));
-}
-
-Range SyncStep::spare() {
-  if (spares_used_ == spares_.size())
-    spares_.emplace_back(node_.endpoint, replica_.N, learner_.substance());
-  return spares_[spares_used_++].all();
 }
 
 void SyncStep::cut_whole_range() {

@@ -33,7 +33,8 @@ SyncStep::SyncStep(Node& node, Learner& learner, Replica& replica, const SyncOpt
       replica_(replica),
       options_(options),
       segments_(segments_of(learner.layout())),
-      updater_(options.recipe.updater) {
+      updater_(options.recipe.updater),
+      shard_sums_(node, replica.N, learner.substance()) {
   make_encoder();
 }
 

@@ -49,6 +49,7 @@
 #include "strategy/pass_meeting.h"
 #include "strategy/replica.h"
 #include "strategy/send_turns.h"
+#include "strategy/shard_sums.h"
 #include "strategy/sync.h"
 #include "strategy/turnout.h"
 
@@ -138,10 +139,7 @@ class SyncStep {
   Portion portion_of(const Lot& lot, std::size_t pass, std::size_t passes) const;
   Task<void> compute(Channel<Ready>& ready, const Group& group);
   Task<void> compute_shards(const Group& group);
-  Task<void> compute_subtree(Subtree node, Range into);
   Task<void> compute_shard(std::uint32_t shard, GradientTarget target);
-  Range spare();
-  Task<void> add_to(Range sum, Range term);
   // sync_turnout.cc
   Task<void> compute_until_decided(const Group& group);
   Task<void> compute_pieces(const Group& group);
@@ -254,8 +252,7 @@ class SyncStep {
   std::deque<Ready> buckets_;    // of the gradient
   std::vector<HeldSum> held_;    // of all shards,
   std::vector<Range> own_sums_;  // and those that are held here
-  std::deque<Arena> spares_;
-  std::size_t spares_used_ = 0;
+  ShardSums shard_sums_;
   std::uint64_t done_ = 0;  // samples of the own lot whose gradient is in g
   std::uint64_t own_done_ = 0, heard_done_ = 0;
   std::vector<std::uint64_t> decision_, told_;

@@ -66,8 +66,8 @@ Task<void> SyncStep::compute_pieces(const Group& group) {
   const std::uint64_t n = own->samples();
   const bool may_stop = options_.recipe.turnout == Turnout::Fastest;
   const std::size_t pieces = may_stop ? std::clamp<std::size_t>(n, 1, kPieces) : 1;
-  spares_used_ = 0;
-  const Range beside = pieces > 1 ? spare() : Range();
+  shard_sums_.begin();
+  const Range beside = pieces > 1 ? shard_sums_.spare() : Range();
   for (std::size_t i = 0; i < pieces; ++i) {
     Channel<Ready> unheard;
     const Range into = i == 0 ? replica_.g().all() : beside;
@@ -79,7 +79,7 @@ Task<void> SyncStep::compute_pieces(const Group& group) {
         until_decided(),
         learner_.gradient(node_.env, replica_.w(), target, std::move(portion), unheard, score));
     if (first.index() == 0) break;
-    if (i > 0) co_await add_to(replica_.g().all(), into);
+    if (i > 0) co_await shard_sums_.add_to(replica_.g().all(), into);
     report_.own += score;
     done_ += samples;
     keep_rest_after(0);

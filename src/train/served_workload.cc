@@ -35,12 +35,14 @@ class Tally final : public Learner {
   void initialize(Range state) const override { std::ranges::fill(state.data(), 0.0F); }
   Task<void> gradient(Env& env, Range, GradientTarget target, Portion portion,
                       Channel<Ready>& ready, Score& score) override {
-    const std::span<float> g = target.g.data();
+    std::vector<float> apart(target.sink == nullptr ? 0 : target.g.data().size());
+    const std::span<float> g = target.sink == nullptr ? target.g.data() : std::span(apart);
     co_await env.work(Work::Backward, Elements(portion.samples.size() * g.size()), [&] {
       std::ranges::fill(g, 0.0F);
       for (const ShardCut& cut : cuts_)
         for (const SampleId sample : portion.samples)
           if (cut.n > Elements(0)) g[cut.at.value() + sample % used(cut, part_)] -= 1;
+      if (target.sink != nullptr) target.sink->take(Elements(0), g);
     });
     score.samples += portion.samples.size();
     ready.push({0, Elements(0), Elements(g.size())});
@@ -220,6 +222,21 @@ void draw_groups(Random& random, Serving& serving, std::size_t nodes) {
     serving.write_back = static_cast<std::uint32_t>(random.between(2, 4));
 }
 
+// In step also by sums of logical shards, which take whole gradients of single workers.
+void draw_rounds(Random& random, ServedJob& job) {
+  Serving& serving = job.served.serving;
+  if (!moves_in_step(serving.consistency) || random.chance(0.5)) return;
+  job.served.logical = static_cast<std::uint32_t>(random.between(1, 12));
+  job.served.round_batch = random.between(1, job.served.batch * job.served.workers);
+  job.served.encode = Encode();
+  job.served.rule.clip_norm = 0;
+  serving.pulls = Encoding();
+  serving.compress = false;
+  serving.groups = Groups();
+  serving.write_back = 1;
+  serving.warm_start = 0;
+}
+
 }  // namespace
 
 Scenario served_scenario(Seed seed) {
@@ -260,17 +277,19 @@ Scenario served_scenario(Seed seed) {
   scenario.faults = draw_faults(random, P + apart, random.duration(200ms, 6s));
   scenario.liveness = 300s;
   draw_groups(random, job->served.serving, P + apart);
+  Random shards(seed, Purpose::Recipe, 4);
+  draw_rounds(shards, *job);
   const Serving& serving = job->served.serving;
   scenario.recipe = fmt::format(
       "served P={} S={} {} shards={} copies={} {} push={} fetch={} groups={}/{} warm={} "
-      "filter={}{}{}{} encode={}/{} epochs={} batch={} samples={} N={}/{}",
+      "filter={}{}{}{} encode={}/{} logical={}/{} epochs={} batch={} samples={} N={}/{}",
       P, S, apart > 0 ? "apart" : "inside", job->served.shards, serving.copies,
       to_string(serving.consistency), serving.push_every, to_string(serving.fetch),
       to_string(serving.groups), serving.write_back, serving.warm_start, to_string(serving.filter),
       serving.compress ? " compressed" : "", serving.barrier ? " barrier" : "",
       job->served.rule.clip_norm > 0 ? " norms" : "", encode_text(job->served.encode),
-      to_string(serving.pulls), job->served.epochs, job->served.batch, job->samples, job->N,
-      job->part);
+      to_string(serving.pulls), job->served.logical, job->served.round_batch, job->served.epochs,
+      job->served.batch, job->samples, job->N, job->part);
   scenario.program = [job](Node& node) { return node_program(node, job); };
   scenario.judge = [job] { return judge(*job); };
   return scenario;

@@ -1,5 +1,6 @@
 #include "train/trainer.h"
 
+#include <algorithm>
 #include <tuple>
 #include <utility>
 
@@ -75,11 +76,23 @@ std::pair<std::uint64_t, std::uint64_t> epochs_of(const TrainPlan& plan, std::ui
   return {epochs, samples - (epochs - 1) * plan.samples};
 }
 
+// The same where a step never has samples of two epochs.
+std::pair<std::uint64_t, std::uint64_t> epochs_in_steps(const TrainPlan& plan, std::uint64_t each) {
+  if (plan.epochs > 0) return {plan.epochs, 0};
+  const std::uint64_t per_epoch = (plan.samples + each - 1) / each;
+  const std::uint64_t epochs = (plan.steps.value() + per_epoch - 1) / per_epoch;
+  const std::uint64_t last = plan.steps.value() - (epochs - 1) * per_epoch;
+  return {epochs, std::min(plan.samples, last * each)};
+}
+
 ServedOptions served_options(const TrainPlan& plan) {
   const Serving& serving = plan.recipe.serving;
   ServedOptions o;
   const std::uint64_t each = samples_per_update(serving, plan.batch, plan.workers, plan.hosts);
   std::tie(o.epochs, o.last_epoch) = epochs_of(plan, each);
+  o.logical = plan.recipe.shards;
+  o.round_batch = plan.global_batch != 0 ? plan.global_batch : plan.batch * plan.workers;
+  if (o.logical > 0) std::tie(o.epochs, o.last_epoch) = epochs_in_steps(plan, o.round_batch);
   o.batch = plan.batch;
   o.workers = plan.workers;
   o.hosts = plan.hosts;

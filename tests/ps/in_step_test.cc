@@ -11,6 +11,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t kSamples = 480;
+// Of a reproducible run: neither the shards of a step nor the steps of an epoch are even.
+constexpr std::uint64_t kRound = 27;
 
 struct InStep : testing::Test {
   Summary run(std::uint32_t workers, Recipe recipe, double slow = 1) const {
@@ -18,8 +20,10 @@ struct InStep : testing::Test {
     plan.samples = kSamples;
     plan.workers = workers;
     plan.batch = 4;
+    plan.global_batch = recipe.shards > 0 ? kRound : 0;
+    const std::uint64_t each = recipe.shards > 0 ? kRound : plan.batch * workers;
     plan.epochs = 2;
-    plan.steps = Step(plan.epochs * kSamples / (plan.batch * workers));
+    plan.steps = Step(plan.epochs * ((kSamples + each - 1) / each));
     plan.rule = rule;
     plan.eta = 0.05;
     plan.evaluate = false;
@@ -48,6 +52,11 @@ struct InStep : testing::Test {
     return recipe;
   }
 
+  static Recipe reproducible(Recipe recipe) {
+    recipe.shards = 8;
+    return recipe;
+  }
+
   Rule rule = default_rule(RuleKind::Momentum);
 };
 
@@ -63,6 +72,21 @@ TEST_F(InStep, GivesTheBitsOfAllReduce) {
         EXPECT_EQ(s.staleness.most, 0U);
       }
   }
+}
+
+// Whoever computes them, and however many: the sums of logical shards have one order.
+TEST_F(InStep, AReproducibleRunHasTheBitsOfOwnersForAnyNumberOfWorkersAndServers) {
+  const Recipe owners =
+      reproducible({.updater = Updater::Owners, .exchange = Exchange::Direct, .overlap = false});
+  const std::string expected = run(3, owners).params_sha256;
+  for (const std::uint32_t P : {1U, 2U, 3U, 4U, 8U})
+    for (const std::uint32_t S : {0U, 1U, 2U, 3U})
+      for (const char* const consistency : {"synchronous", "bounded:0"}) {
+        const Summary s = run(P, reproducible(served(S, consistency, S == 3 ? 2 : 1)));
+        EXPECT_EQ(s.params_sha256, expected) << P << " workers, " << S << " servers";
+        EXPECT_EQ(s.ledger.consumed, 2 * kSamples);
+        EXPECT_EQ(s.staleness.most, 0U);
+      }
 }
 
 TEST_F(InStep, WhatBackupWorkersBringTooLateIsCountedAsDropped) {

@@ -32,6 +32,16 @@ class Reproducible(TrainTest):
             self.assertEqual(several["params_sha256"], self.one()["params_sha256"], f"{workers} workers")
             self.assert_all_computed(self.scratch / f"of-{workers}", workers)
 
+    def test_servers_in_step_give_the_parameters_of_owners(self):
+        tiny = ["--reproducible", "--model", "mlp:8-16-3", "--data", "synthetic:blobs,features=8,n=500,test=64",
+                "--global-batch", "30", "--steps", "40"]
+        owners = self.train(self.scratch / "owners", *tiny, "--workers", "2")
+        ways = {"inside": ["--workers", "3"],
+                "apart": ["--workers", "2", "--servers", "2", "--copies", "2", "--consistency", "bounded:0"]}
+        for way, flags in ways.items():
+            served = self.train(self.scratch / way, *tiny, "--update", "servers", *flags)
+            self.assertEqual((served["params_sha256"], served["steps"]), (owners["params_sha256"], 40), way)
+
     def test_any_schedule_of_failures_gives_the_same_parameters(self):
         for schedule in range(SCHEDULES):
             draw = random.Random(schedule)
