@@ -4,43 +4,112 @@
 #include <utility>
 
 namespace shoal {
+namespace {
+
+constexpr std::size_t kBucket = 32;     // entries, when a rung is cut
+constexpr std::size_t kHeapMost = 512;  // entries; more are cut into a rung
+
+}  // namespace
+
+// Visits all that entries lie in.
+template <class F>
+void EventQueue::each_pile(F visit) {
+  visit(heap_);
+  for (Rung& rung : rungs_)
+    for (std::vector<Entry>& bucket : rung.buckets) visit(bucket);
+  visit(far_);
+}
 
 EventQueue::~EventQueue() {
-  for (const Entry& entry : heap_) entry.what->discard();
+  each_pile([](const std::vector<Entry>& pile) {
+    for (const Entry& entry : pile) entry.what->discard();
+  });
 }
 
 void EventQueue::schedule(Time at, Occurrence& what) {
   SHOAL_CHECK(at >= now_, "scheduled {} s before now", seconds(now_ - at));
-  heap_.push_back(Entry{at, sequence_++, &what});
-  sift_up(heap_.size() - 1);
+  const Entry entry{at, sequence_++, &what};
+  ++size_;
+  if (at < heap_end_) {
+    heap_.push_back(entry);
+    sift_up(heap_.size() - 1);
+    if (heap_.size() > kHeapMost && heap_end_ - now_ > Duration(1)) {
+      rungs_.push_back(cut(now_, heap_end_, heap_));
+      heap_.clear();
+      heap_end_ = now_;
+    }
+    return;
+  }
+  const auto rung = std::ranges::find_if(rungs_.rbegin(), rungs_.rend(),
+                                         [at](const Rung& r) { return at < r.end; });
+  (rung == rungs_.rend() ? far_ : rung->bucket_of(at)).push_back(entry);
 }
 
 Occurrence& EventQueue::pop() {
+  if (heap_.empty()) refill();
   const Entry top = heap_.front();
   heap_.front() = heap_.back();
   heap_.pop_back();
   if (!heap_.empty()) sift_down(0);
+  --size_;
   now_ = top.at;
   ++processed_;
   if (top.what->called_off && called_off_ > 0) --called_off_;
   return *top.what;
 }
 
-void EventQueue::note_called_off() {
-  ++called_off_;
-  if (called_off_ < 1024 || called_off_ * 2 < heap_.size()) return;
-  std::vector<Entry> kept;
-  for (const Entry& entry : heap_) {
-    if (entry.what->called_off) {
-      entry.what->discard();
+// REQUIRES: begin < end, and all entries lie between.
+EventQueue::Rung EventQueue::cut(Time begin, Time end, const std::vector<Entry>& entries) {
+  const std::size_t most = entries.size() / kBucket + 1;
+  const Duration span = (end - begin - Duration(1)) / most + Duration(1);
+  Rung rung{begin, end, span, {}};
+  rung.buckets.resize((end - begin - Duration(1)) / span + 1);
+  for (const Entry& entry : entries) rung.bucket_of(entry.at).push_back(entry);
+  return rung;
+}
+
+// The next bucket becomes the heap. REQUIRES: the heap is empty, and something is not.
+void EventQueue::refill() {
+  while (heap_.empty()) {
+    if (rungs_.empty()) {
+      const auto [first, last] = std::ranges::minmax(far_, {}, &Entry::at);
+      heap_end_ = first.at;
+      rungs_.push_back(cut(first.at, last.at + Duration(1), std::exchange(far_, {})));
+    }
+    Rung& rung = rungs_.back();
+    while (rung.next < rung.buckets.size() && rung.buckets[rung.next].empty()) ++rung.next;
+    heap_end_ = rung.start_of(rung.next);
+    if (rung.next == rung.buckets.size()) {
+      rungs_.pop_back();
+      continue;
+    }
+    std::vector<Entry> bucket = std::exchange(rung.buckets[rung.next++], {});
+    const Time end = rung.start_of(rung.next);
+    if (bucket.size() > kHeapMost && rung.span > Duration(1)) {
+      rungs_.push_back(cut(heap_end_, end, bucket));
     } else {
-      kept.push_back(entry);
+      heap_end_ = end;
+      become_heap(std::move(bucket));
     }
   }
-  heap_.swap(kept);
+}
+
+// A sorted array is a heap.
+void EventQueue::become_heap(std::vector<Entry> entries) {
+  std::ranges::sort(entries, [](const Entry& a, const Entry& b) { return a.before(b); });
+  heap_ = std::move(entries);
+}
+
+void EventQueue::note_called_off() {
+  ++called_off_;
+  if (called_off_ < 1024 || called_off_ * 2 < size_) return;
+  const auto called_off = [](const Entry& entry) {
+    if (entry.what->called_off) entry.what->discard();
+    return entry.what->called_off;
+  };
+  each_pile([&](std::vector<Entry>& pile) { size_ -= std::erase_if(pile, called_off); });
   called_off_ = 0;
-  // A sorted array is a heap.
-  std::ranges::sort(heap_, [](const Entry& a, const Entry& b) { return a.before(b); });
+  become_heap(std::move(heap_));
 }
 
 void EventQueue::sift_up(std::size_t index) {

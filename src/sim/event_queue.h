@@ -1,6 +1,12 @@
-// Virtual time: a priority queue of what will happen, ties broken by the order of scheduling.
+// Virtual time: what will happen, in the order of time, ties broken by the order of scheduling.
+//
+// What is near lies in a heap. What is later lies in buckets, by spans of time and in no order; one
+// after the other they become the heap, and one that is large is cut into finer ones first. So an
+// occurrence costs the same however many there are: it is put into a few buckets, and sorted among
+// some dozens. Tang, Goh & Thng, "Ladder queue", TOMACS 15(3), 2005.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -31,8 +37,8 @@ class EventQueue {
   ~EventQueue();
 
   Time now() const { return now_; }
-  bool empty() const { return heap_.empty(); }
-  std::size_t size() const { return heap_.size(); }
+  bool empty() const { return size_ == 0; }
+  std::size_t size() const { return size_; }
   std::uint64_t processed() const { return processed_; }
 
   // REQUIRES: at >= now().
@@ -50,10 +56,29 @@ class EventQueue {
     Occurrence* what;
     bool before(const Entry& o) const { return at != o.at ? at < o.at : sequence < o.sequence; }
   };
+  // Spans of equal length, one after the other; the last may be shorter.
+  struct Rung {
+    Time begin, end;
+    Duration span;
+    std::vector<std::vector<Entry>> buckets;
+    std::size_t next = 0;  // what is in those before is nearer: in the rung below, or in the heap
+
+    Time start_of(std::size_t bucket) const { return std::min<Time>(begin + span * bucket, end); }
+    std::vector<Entry>& bucket_of(Time at) { return buckets[(at - begin) / span]; }
+  };
+  static Rung cut(Time begin, Time end, const std::vector<Entry>& entries);
+  void refill();
+  void become_heap(std::vector<Entry> entries);
+  template <class F>
+  void each_pile(F visit);
   void sift_up(std::size_t index);
   void sift_down(std::size_t index);
 
-  std::vector<Entry> heap_;  // 4-ary
+  std::vector<Entry> heap_;  // 4-ary; all before heap_end_
+  Time heap_end_{};
+  std::vector<Rung> rungs_;  // each lies in the bucket before the next one of that above it
+  std::vector<Entry> far_;   // after all rungs
+  std::size_t size_ = 0;
   Time now_{};
   std::uint64_t sequence_ = 0;
   std::uint64_t processed_ = 0;

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -39,6 +41,38 @@ TEST(EventQueue, HappensInOrderOfTimeAndThenOfScheduling) {
   while (!queue.empty()) queue.pop().happen();
   ASSERT_EQ(log.size(), expected.size());
   for (std::size_t i = 0; i < log.size(); ++i) EXPECT_EQ(log[i], expected[i].second) << "at " << i;
+}
+
+// Against a map, while thousands come and go: all at once, evenly, seldom and far away, in any
+// order of magnitude.
+TEST(EventQueue, KeepsTheOrderWheneverSomethingIsScheduled) {
+  for (int how = 0; how < 4; ++how) {
+    Random random(Seed(1), Purpose::Test, static_cast<std::uint64_t>(how));
+    const auto delay = [&]() -> Duration {
+      if (how == 0) return Duration(random.below(3)) * 1'000'000;
+      if (how == 1) return Duration(random.below(1'000'000));
+      if (how == 2)
+        return Duration(random.chance(0.8) ? random.below(100) : random.below(1U << 31U));
+      return Duration(std::int64_t{1} << random.below(50));
+    };
+    std::vector<Note> notes(100'000);
+    std::map<std::pair<Time, int>, Note*> expected;
+    EventQueue queue;
+    int scheduled = 0;
+    for (int i = 0; i < 150'000; ++i) {
+      const bool grows = i / 30'000 % 2 == 0;
+      if (expected.empty() || (random.chance(grows ? 0.7 : 0.35) && scheduled < 100'000)) {
+        const Time at = queue.now() + delay();
+        expected[{at, scheduled}] = &notes[scheduled];
+        queue.schedule(at, notes[scheduled++]);
+      } else {
+        ASSERT_EQ(&queue.pop(), expected.begin()->second) << "after " << i;
+        ASSERT_EQ(queue.now(), expected.begin()->first.first);
+        expected.erase(expected.begin());
+      }
+      ASSERT_EQ(queue.size(), expected.size());
+    }
+  }
 }
 
 TEST(EventQueue, TimeJumpsToWhatHappens) {
