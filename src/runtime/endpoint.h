@@ -82,7 +82,9 @@ class [[nodiscard]] SendOp final : public Operation {
   Endpoint* endpoint_;
 };
 
-class [[nodiscard]] RecvOp : public Operation, public ListHook<struct InMailbox> {
+class [[nodiscard]] RecvOp : public Operation,
+                             public ListHook<struct InMailbox>,
+                             public ListHook<struct InReceivesByKey> {
  public:
   using Result = Received;
   RecvOp(Endpoint& endpoint, Match m, MutBuf r) : match(m), room(r), endpoint_(&endpoint) {}
@@ -97,6 +99,7 @@ class [[nodiscard]] RecvOp : public Operation, public ListHook<struct InMailbox>
   const MutBuf room;
   // For the transport.
   void* flight = nullptr;
+  std::uint64_t posted = 0;  // the number of receives before it
   virtual class ReadOp* reading() { return nullptr; }
   void received(const Received& result) {
     result_ = result;

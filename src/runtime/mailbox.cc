@@ -1,8 +1,19 @@
 #include "runtime/mailbox.h"
 
 #include "base/error.h"
+#include "base/hash.h"
 
 namespace shoal {
+namespace {
+
+std::uint64_t key_of(NodeId from, const Tag& tag) {
+  Hash hash;
+  hash.add(tag.id);
+  hash.add(std::uint64_t{from.value()} << 32U | tag.generation.value());
+  return hash.value() + tag.group.value();
+}
+
+}  // namespace
 
 Event message_event(EventKind kind, NodeId peer, const Tag& tag, Bytes size, std::uint64_t c) {
   Event event;
@@ -17,7 +28,7 @@ Event message_event(EventKind kind, NodeId peer, const Tag& tag, Bytes size, std
 }
 
 Mailbox::~Mailbox() {
-  receives_.each([](RecvOp& op) { static_cast<ListHook<InMailbox>&>(op).unlink(); });
+  receives_.each([](RecvOp& op) { unlink(op); });
   arrivals_.each([this](Arrival& a) {
     a.unlink();
     host_->dropped(a, DropReason::ReceiverGone);
@@ -27,28 +38,90 @@ Mailbox::~Mailbox() {
 void Mailbox::post(RecvOp& op) {
   const Match& match = op.match;
   if (retired(match.tag)) return op.failed_with(std::make_exception_ptr(Cancelled()));
-  const auto accepted = [&](Arrival& a) { return match.accepts(a.from, a.tag); };
-  while (Arrival* arrival = arrivals_.find(accepted)) {
+  while (Arrival* arrival = first_arrival(match)) {
     arrival->unlink();
     if (host_->claim(*arrival)) return host_->matched(op, *arrival);
     host_->dropped(*arrival, DropReason::Cancelled);
   }
   if (match.from != kAnyone && !lost(match.from).empty())
     return op.failed_with(std::make_exception_ptr(PeerLost(match.from, lost(match.from))));
-  receives_.push_back(op);
+  wait(op);
 }
 
 void Mailbox::deliver(Arrival& arrival) {
   if (over(arrival.from, arrival.incarnation))
     return host_->dropped(arrival, DropReason::OldIncarnation);
   if (retired(arrival.tag)) return host_->dropped(arrival, DropReason::Retired);
-  RecvOp* op =
-      receives_.find([&](RecvOp& r) { return r.match.accepts(arrival.from, arrival.tag); });
-  if (op == nullptr) return arrivals_.push_back(arrival);
+  RecvOp* const op = first_receive(arrival);
+  if (op == nullptr) return wait(arrival);
   if (!host_->claim(arrival)) return host_->dropped(arrival, DropReason::Cancelled);
-  static_cast<ListHook<InMailbox>&>(*op).unlink();
+  unlink(*op);
   host_->matched(*op, arrival);
 }
+
+// ---- Looking for each other
+
+RecvOp* Mailbox::first_receive(const Arrival& arrival) {
+  const auto accepts = [&](RecvOp& r) { return r.match.accepts(arrival.from, arrival.tag); };
+  if (!receives_by_key_.built()) return receives_.find(accepts);
+  RecvOp* first = nullptr;
+  for (List<RecvOp, InReceivesByKey>* const among :
+       {&receives_by_key_.of(key_of(arrival.from, arrival.tag)),
+        &receives_by_key_.of(key_of(kAnyone, arrival.tag)), &broad_}) {
+    RecvOp* const op = among->find(accepts);
+    if (op != nullptr && (first == nullptr || op->posted < first->posted)) first = op;
+  }
+  return first;
+}
+
+Arrival* Mailbox::first_arrival(const Match& match) {
+  const auto accepted = [&](Arrival& a) { return match.accepts(a.from, a.tag); };
+  if (!arrivals_of_tag_.built() || match.mask != kWholeId) return arrivals_.find(accepted);
+  const std::uint64_t key = key_of(match.from, match.tag);
+  return match.from == kAnyone ? arrivals_of_tag_.of(key).find(accepted)
+                               : arrivals_of_sender_.of(key).find(accepted);
+}
+
+void Mailbox::wait(RecvOp& op) {
+  op.posted = posted_++;
+  receives_.push_back(op);
+  put(op);
+  if (!receives_by_key_.worn()) return;
+  std::size_t count = 0;
+  receives_.each([&](RecvOp& r) {
+    static_cast<ListHook<InReceivesByKey>&>(r).unlink();
+    ++count;
+  });
+  receives_by_key_.build(count);
+  receives_.each([this](RecvOp& r) { put(r); });
+}
+
+void Mailbox::put(RecvOp& op) {
+  if (op.match.mask != kWholeId) return broad_.push_back(op);
+  receives_by_key_.put(key_of(op.match.from, op.match.tag), op);
+}
+
+void Mailbox::wait(Arrival& arrival) {
+  arrivals_.push_back(arrival);
+  put(arrival);
+  if (!arrivals_of_tag_.worn()) return;
+  std::size_t count = 0;
+  arrivals_.each([&](Arrival& a) {
+    static_cast<ListHook<InArrivalsOfSender>&>(a).unlink();
+    static_cast<ListHook<InArrivalsOfTag>&>(a).unlink();
+    ++count;
+  });
+  arrivals_of_sender_.build(count);
+  arrivals_of_tag_.build(count);
+  arrivals_.each([this](Arrival& a) { put(a); });
+}
+
+void Mailbox::put(Arrival& arrival) {
+  arrivals_of_sender_.put(key_of(arrival.from, arrival.tag), arrival);
+  arrivals_of_tag_.put(key_of(kAnyone, arrival.tag), arrival);
+}
+
+// ---- Who counts
 
 bool Mailbox::retired(const Tag& tag) const {
   for (const Retired& r : retired_)
@@ -69,7 +142,7 @@ void Mailbox::retire(GroupId group, Generation generation) {
     host_->dropped(a, DropReason::Retired);
   });
   while (RecvOp* op = receives_.find([&](RecvOp& r) { return retired(r.match.tag); })) {
-    static_cast<ListHook<InMailbox>&>(*op).unlink();
+    unlink(*op);
     op->request_cancel();
   }
 }
@@ -102,13 +175,17 @@ void Mailbox::lose(NodeId node, Incarnation incarnation, const std::string& why)
 
 void Mailbox::fail_receives_from(NodeId node, const std::string& why) {
   while (RecvOp* op = receives_.find([&](RecvOp& r) { return r.match.from == node; })) {
-    static_cast<ListHook<InMailbox>&>(*op).unlink();
+    unlink(*op);
     op->failed_with(std::make_exception_ptr(PeerLost(node, why)));
   }
 }
 
 void Mailbox::fail_all(const std::exception_ptr& error) {
-  while (!receives_.empty()) receives_.pop_front().failed_with(error);
+  while (!receives_.empty()) {
+    RecvOp& op = receives_.front();
+    unlink(op);
+    op.failed_with(error);
+  }
 }
 
 const std::string& Mailbox::lost(NodeId node) const {

@@ -1,11 +1,14 @@
 // The matching engine that every transport shares: receives that wait for messages, and messages
 // that wait for receives.
+//
+// Cost: the same however many wait, but of a receive whose mask leaves bits out.
 #pragma once
 
 #include <map>
 #include <string>
 #include <vector>
 
+#include "base/key_table.h"
 #include "base/list.h"
 #include "base/recorder.h"
 #include "base/types.h"
@@ -18,11 +21,20 @@ namespace shoal {
 Event message_event(EventKind kind, NodeId peer, const Tag& tag, Bytes size, std::uint64_t c);
 
 // A message that has arrived and waits to be matched. Transports derive from it.
-struct Arrival : ListHook<struct InArrivals> {
+struct Arrival : ListHook<struct InArrivals>,
+                 ListHook<struct InArrivalsOfSender>,
+                 ListHook<struct InArrivalsOfTag> {
   NodeId from;
   Incarnation incarnation;
   Tag tag;
   Bytes size;
+
+  // Waits no more.
+  void unlink() {
+    ListHook<InArrivals>::unlink();
+    ListHook<InArrivalsOfSender>::unlink();
+    ListHook<InArrivalsOfTag>::unlink();
+  }
 };
 
 // Thread safety: none. Invariants:
@@ -50,7 +62,7 @@ class Mailbox {
   ~Mailbox();
 
   void post(RecvOp& op);  // matches at once, waits, or fails with PeerLost
-  void cancel(RecvOp& op) { static_cast<ListHook<InMailbox>&>(op).unlink(); }
+  void cancel(RecvOp& op) { unlink(op); }
   void deliver(Arrival& arrival);  // matches at once, waits, or is dropped
 
   // Drops what has arrived and will arrive of generations up to this one, and cancels the receives.
@@ -86,10 +98,26 @@ class Mailbox {
     Generation generation;
   };
   void fail_receives_from(NodeId peer, const std::string& why);
+  RecvOp* first_receive(const Arrival& arrival);
+  Arrival* first_arrival(const Match& match);
+  void wait(RecvOp& op);
+  void wait(Arrival& arrival);
+  void put(RecvOp& op);
+  void put(Arrival& arrival);
+  static void unlink(RecvOp& op) {
+    static_cast<ListHook<InMailbox>&>(op).unlink();
+    static_cast<ListHook<InReceivesByKey>&>(op).unlink();
+  }
 
   Host* host_;
+  // In the order in which they came; and by what they are looked for by.
   List<RecvOp, struct InMailbox> receives_;
+  KeyTable<RecvOp, struct InReceivesByKey> receives_by_key_;  // of a sender or anyone, and a tag
+  List<RecvOp, struct InReceivesByKey> broad_;                // whose masks leave bits out
+  std::uint64_t posted_ = 0;
   List<Arrival, struct InArrivals> arrivals_;
+  KeyTable<Arrival, struct InArrivalsOfSender> arrivals_of_sender_;  // and a tag
+  KeyTable<Arrival, struct InArrivalsOfTag> arrivals_of_tag_;
   ViewPtr view_ = std::make_shared<const View>();
   std::map<NodeId, Loss> losses_;  // few: peers that are gone, until a newer life of them is met
   std::vector<Retired> retired_;

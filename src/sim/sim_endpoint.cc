@@ -268,7 +268,7 @@ void SimEndpoint::free_flight(Packet& packet) {
     packet.called_off = true;
     world_->queue().note_called_off();
   } else {
-    static_cast<ListHook<InArrivals>&>(packet).unlink();
+    packet.Arrival::unlink();
     world_->packets().give_back(packet);
   }
   freed_.notify_all();

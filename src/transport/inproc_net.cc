@@ -46,7 +46,7 @@ void InprocNet::deliver(const InprocParcelPtr& parcel) {
 void InprocNet::take_back(const InprocParcelPtr& parcel) {
   parcel->target->loop->inject([parcel] {
     if (parcel->keep == nullptr) return;  // It was dropped meanwhile.
-    static_cast<ListHook<InArrivals>&>(*parcel).unlink();
+    parcel->Arrival::unlink();
     parcel->keep.reset();
   });
 }
