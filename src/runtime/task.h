@@ -16,6 +16,7 @@
 #include "base/check.h"
 #include "base/list.h"
 #include "runtime/executor.h"
+#include "runtime/frames.h"
 #include "runtime/operation.h"
 
 namespace shoal {
@@ -32,6 +33,9 @@ class PromiseBase : public ListHook<InGroup> {
   TaskGroup* group = nullptr;            // the group that it was spawned in
   std::coroutine_handle<> self;
   std::exception_ptr error;
+
+  static void* operator new(std::size_t size) { return take_frame(size); }
+  static void operator delete(void* frame, std::size_t size) { give_back_frame(frame, size); }
 
   std::suspend_always initial_suspend() const noexcept { return {}; }
   void unhandled_exception() noexcept { error = std::current_exception(); }

@@ -45,7 +45,9 @@ void TaskGroup::spawn(Task<void> task) {
 }
 
 void TaskGroup::child_finished(detail::PromiseBase& promise) {
-  // The frame is in its final suspension now; it is freed later, by reap(), not under its feet.
+  // The frame is in its final suspension now; it is freed later, with the next one or at the
+  // group's end, not under its feet.
+  reap();
   finished_.push_back(promise);
   --running_;
   if (promise.error) {

@@ -1,0 +1,12 @@
+// Memory of coroutine frames. They come and go by the million, in few sizes: what one has left is
+// kept for the next one of its size, by the thread that freed it, until that thread ends.
+#pragma once
+
+#include <cstddef>
+
+namespace shoal::detail {
+
+void* take_frame(std::size_t size);
+void give_back_frame(void* frame, std::size_t size) noexcept;
+
+}  // namespace shoal::detail
