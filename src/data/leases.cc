@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 
 #include "base/check.h"
 
@@ -13,15 +14,8 @@ bool Leases::Span::same_kind(const Span& o) const {
   return state == State::Free || end == o.end;
 }
 
-std::uint64_t Leases::free() const {
-  std::uint64_t n = 0;
-  for (const Span& s : spans_)
-    if (s.state == Span::State::Free) n += s.n;
-  return n;
-}
-
 bool Leases::ended() const {
-  return std::ranges::all_of(spans_, [](const Span& s) { return s.state == Span::State::Ended; });
+  return std::accumulate(ended_.begin(), ended_.end(), std::uint64_t{0}) == n_;
 }
 
 Leases::Piece Leases::lease(NodeId worker, Incarnation life, std::uint64_t n) {
@@ -42,6 +36,7 @@ void Leases::claim(const Piece& piece, NodeId worker, Incarnation life) {
   span->state = Span::State::Leased;
   span->worker = worker;
   span->life = life;
+  free_ -= piece.n;
 }
 
 void Leases::settle(const Piece& piece, SampleEnd end) {
@@ -57,6 +52,7 @@ std::uint64_t Leases::settle_all(SampleEnd end) {
     if (s.state != Span::State::Leased) continue;
     s.state = Span::State::Ended;
     s.end = end;
+    count_end(s);
     n += s.n;
   }
   merge();
@@ -64,15 +60,20 @@ std::uint64_t Leases::settle_all(SampleEnd end) {
 }
 
 void Leases::revoke(NodeId worker, Incarnation life) {
-  for (Span& s : spans_)
-    if (s.state == Span::State::Leased && s.worker == worker && s.life == life)
-      s.state = Span::State::Free;
+  for (Span& s : spans_) {
+    if (s.state != Span::State::Leased || s.worker != worker || s.life != life) continue;
+    s.state = Span::State::Free;
+    free_ += s.n;
+  }
   merge();
 }
 
 void Leases::revoke_all() {
-  for (Span& s : spans_)
-    if (s.state == Span::State::Leased) s.state = Span::State::Free;
+  for (Span& s : spans_) {
+    if (s.state != Span::State::Leased) continue;
+    s.state = Span::State::Free;
+    free_ += s.n;
+  }
   merge();
 }
 
@@ -81,12 +82,14 @@ void Leases::end(const Piece& piece, SampleEnd end) {
   if (piece.n == 0) return;
   const auto span = carve(piece.at, piece.n);
   SHOAL_CHECK(span->state == Span::State::Free);
+  free_ -= piece.n;
   this->end(span, end);
 }
 
 void Leases::end(Spans::iterator span, SampleEnd end) {
   span->state = Span::State::Ended;
   span->end = end;
+  count_end(*span);
   merge_around(span);
 }
 
@@ -96,7 +99,9 @@ void Leases::end_free(SampleEnd end) {
     if (s.state != Span::State::Free) continue;
     s.state = Span::State::Ended;
     s.end = end;
+    count_end(s);
   }
+  free_ = 0;
   merge();
 }
 

@@ -31,11 +31,14 @@ class Leases {
   void reset() {
     spans_.assign(1, Span{0, n_, Span::State::Free});
     taken_ = 0;
+    free_ = n_;
+    ended_ = {};
   }
 
   std::uint64_t size() const { return n_; }
   const std::deque<Span>& spans() const { return spans_; }
-  std::uint64_t free() const;
+  std::uint64_t free() const { return free_; }
+  const std::array<std::uint64_t, kSampleEnds>& ended_how() const { return ended_; }
   bool ended() const;  // all of it
 
   // At most `n` consecutive free positions, the lowest; none when none is free.
@@ -55,6 +58,7 @@ class Leases {
   // Makes [at, at + n) a span of its own and returns it. REQUIRES: inside one span.
   Spans::iterator carve(std::uint64_t at, std::uint64_t n);
   void end(Spans::iterator span, SampleEnd end);
+  void count_end(const Span& span) { ended_[static_cast<std::size_t>(span.end)] += span.n; }
   void merge();
   void merge_around(Spans::iterator span);
 
@@ -63,7 +67,9 @@ class Leases {
   // other: a deque changes at either end for what the change costs alone, and with 1,000 workers
   // every worker has a span of each.
   Spans spans_;
-  std::uint64_t taken_ = 0;  // below this no position is free
+  std::uint64_t taken_ = 0;                         // below this no position is free
+  std::uint64_t free_ = 0;                          // positions that are
+  std::array<std::uint64_t, kSampleEnds> ended_{};  // as well, by how
 };
 
 }  // namespace shoal

@@ -25,7 +25,7 @@ void Ledger::begin_epoch(std::uint64_t epoch) {
 
 void Ledger::turn_over() {
   if (!epoch_ended()) return;
-  for (const Leases::Span& s : leases_.spans()) past_[static_cast<std::size_t>(s.end)] += s.n;
+  past_ = tally().ended;
   begin_epoch(epoch_ + 1);
 }
 
@@ -75,13 +75,10 @@ std::vector<SampleId> Ledger::samples(const Share& share) const {
 }
 
 LedgerTally Ledger::tally() const {
-  LedgerTally tally{past_, 0};
-  for (const Leases::Span& s : leases_.spans()) {
-    if (s.state == Leases::Span::State::Ended) {
-      tally.ended[static_cast<std::size_t>(s.end)] += s.n;
-    } else {
-      tally.open += s.n;
-    }
+  LedgerTally tally{past_, leases_.size()};
+  for (std::size_t end = 0; end < kSampleEnds; ++end) {
+    tally.ended[end] += leases_.ended_how()[end];
+    tally.open -= leases_.ended_how()[end];
   }
   return tally;
 }

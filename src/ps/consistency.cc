@@ -102,7 +102,7 @@ ClockRow& ClockTable::enter(NodeId worker, Incarnation life, std::uint64_t clock
   const auto at = std::ranges::lower_bound(rows, worker, {}, &ClockRow::worker);
   const bool there = at != rows.end() && at->worker == worker;
   ClockRow& row = there ? *at : *rows.insert(at, ClockRow());
-  found.reset();
+  if (found && clock < found->clock) found.reset();
   row = ClockRow{worker, life, clock};
   return row;
 }

@@ -66,7 +66,8 @@ struct ClockTable {
   ClockRow* find(NodeId worker, Incarnation life);
   void clear();
   // The least clock of those that are present in the view; none of nobody. Clocks only grow, but by
-  // enter(), so that it begins to look where it was found last: over P pushes that costs 2 P rows.
+  // enter(), so that it begins to look where it was found last: over P pushes or newcomers that
+  // costs 2 P rows.
   std::optional<std::uint64_t> least(const View& view) const;
   // Of a worker that is new here, or in a new life, or was away.
   ClockRow& enter(NodeId worker, Incarnation life, std::uint64_t clock);

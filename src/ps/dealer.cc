@@ -108,7 +108,7 @@ bool Dealer::over() const {
   // The last epoch may have fewer samples.
   const std::uint64_t never = ledger_.samples_per_epoch() - course_.last;
   return ledger_.epoch() + 1 == course_.epochs && never > 0 && ledger_.left() <= never && !round_ &&
-         std::ranges::all_of(open_, [](const auto& o) { return o.second.shares.empty(); });
+         outstanding_.shares == 0;
 }
 
 std::optional<Share> Dealer::dealt(NodeId worker, Incarnation life, std::uint64_t number) const {
@@ -124,8 +124,34 @@ std::optional<std::uint64_t> Dealer::next(NodeId worker, Incarnation life) const
   return it->second.first + it->second.shares.size();
 }
 
+Dealer::Outstanding Dealer::outstanding_of(const Open& open) {
+  Outstanding of_it{open.shares.size(), 0};
+  for (std::uint64_t i = 0; i < open.shares.size() && open.first + i < open.pushed; ++i)
+    of_it.in_pushes += open.shares[i].n;
+  return of_it;
+}
+
+void Dealer::put_on(const Open& open) {
+  const Outstanding of_it = outstanding_of(open);
+  outstanding_.shares += of_it.shares;
+  outstanding_.in_pushes += of_it.in_pushes;
+}
+
+void Dealer::take_off(const Open& open) {
+  const Outstanding of_it = outstanding_of(open);
+  outstanding_.shares -= of_it.shares;
+  outstanding_.in_pushes -= of_it.in_pushes;
+}
+
 Share Dealer::deal(const Wish& wish) {
   Open& open = open_[wish.worker];
+  take_off(open);
+  const Share share = deal(wish, open);
+  put_on(open);
+  return share;
+}
+
+Share Dealer::deal(const Wish& wish, Open& open) {
   if (open.life != wish.life) {
     SHOAL_CHECK(open.shares.empty(), "node {} has shares of another life", wish.worker);
     open = Open{wish.life, wish.number, {}, 0};
@@ -162,6 +188,7 @@ void Dealer::lose(NodeId worker, Incarnation life, std::uint64_t reached, Sample
   lose_piece(worker, life);
   const auto it = open_.find(worker);
   if (it == open_.end() || it->second.life != life) return;
+  take_off(it->second);
   settle(worker, it->second, reached, end);
   ledger_.revoke(worker, life);
   open_.erase(it);
@@ -173,9 +200,12 @@ void Dealer::leave(NodeId worker, Incarnation life, std::uint64_t settled) {
   lose_piece(worker, life);
   const auto it = open_.find(worker);
   if (it == open_.end() || it->second.life != life) return;
-  settle(worker, it->second, settled, SampleEnd::Applied);
+  Open& open = it->second;
+  take_off(open);
+  settle(worker, open, settled, SampleEnd::Applied);
+  if (open.shares.empty()) return;
   ledger_.revoke(worker, life);
-  it->second.shares.clear();
+  open.shares.clear();
 }
 
 // ---- In rounds
@@ -270,11 +300,8 @@ void Dealer::saved(std::uint64_t epoch) {
 }
 
 std::uint64_t Dealer::ended() const {
-  std::uint64_t n = 0;
+  std::uint64_t n = outstanding_.in_pushes;
   for (const std::uint64_t one : ledger_.tally().ended) n += one;
-  for (const auto& [worker, open] : open_)
-    for (std::uint64_t i = 0; i < open.shares.size() && open.first + i < open.pushed; ++i)
-      n += open.shares[i].n;
   return n;
 }
 
@@ -322,6 +349,7 @@ void Dealer::restore(const LedgerPlace& place) {
   rest_told_ = whole_ = false;
   for (std::optional<Score>& s : scores_) s.reset();
   open_.clear();
+  outstanding_ = {};
   dropped_.clear();
   round_.reset();
   recalled_ = false;
@@ -365,6 +393,7 @@ void Dealer::restore(std::span<const std::uint64_t> words) {
       ledger_.claim(worker, life, open.shares.back());
     }
     for (std::uint64_t i = 0; i < drops; ++i) dropped_[worker].push_back(next());
+    put_on(open);
     open_[worker] = std::move(open);
   }
   if (next() == 0) return;

@@ -142,9 +142,18 @@ class Dealer {
   void restore(const LedgerPlace& place);
 
  private:
+  Share deal(const Wish& wish, Open& open);
   void settle(NodeId worker, Open& open, std::uint64_t below, SampleEnd end);
   void settle_round();
   void lose_piece(NodeId worker, Incarnation life);
+  // What is open of a worker, in sum over all of them: taken off before it changes, and put back.
+  struct Outstanding {
+    std::uint64_t shares = 0;
+    std::uint64_t in_pushes = 0;  // samples
+  };
+  static Outstanding outstanding_of(const Open& open);
+  void put_on(const Open& open);
+  void take_off(const Open& open);
   bool fresh() const;  // nothing of the epoch was dealt
   bool ends_now(std::uint64_t epoch) const { return over() && epoch == ledger_.epoch(); }
 
@@ -157,6 +166,7 @@ class Dealer {
   std::vector<std::optional<Score>> scores_;  // as well
   Score total_;
   std::map<NodeId, Open> open_;
+  Outstanding outstanding_;
   std::map<NodeId, std::vector<std::uint64_t>> dropped_;
   std::optional<Round> round_;
   bool recalled_ = false;  // the round, and so not in the ledger

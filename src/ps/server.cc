@@ -181,9 +181,8 @@ Task<bool> Server::enter_for_samples(Held& held, const Ask& ask, Answer& answer,
 
 // A newcomer stands where the slowest does. REQUIRES: it is this one's turn.
 void Server::enter(Held& held, const Ask& ask, TaskGroup& tasks) {
-  const ClockTable table = table_of(held);
   const ClockRow* const row = held.state->table().find(ask.worker, ask.life);
-  const std::uint64_t least = table.rows.empty() ? held.state->version() : min_clock(table);
+  const std::uint64_t least = least_of(held, held.state->version());
   Record record;
   record.kind = Record::Kind::Enter;
   record.worker = ask.worker;

@@ -45,6 +45,7 @@ Known known_in(const std::vector<std::uint64_t>& words) { return static_cast<Kno
 
 bool Server::is_due(const Held& held) const {
   if (in_rounds()) return false;  // It is made when all of it is here, whoever is not.
+  if (held.state->waiting_pushes() == 0) return false;
   return completes(options_.serving.consistency, table_of(held), held.state->waiting_pushes(),
                    held.state->version());
 }

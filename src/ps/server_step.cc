@@ -96,14 +96,14 @@ Task<void> Server::answer_follow(NodeId from, Ask ask) {
 
 void Server::record_read(const Held& held, NodeId reader, std::uint64_t clock) {
   if (options_.serving.consistency.kind != Consistency::Kind::Bounded) return;
-  const ClockTable table = table_of(held);
-  if (table.rows.empty()) return;
+  const std::optional<std::uint64_t> least = held.state->table().least(node_.membership.now());
+  if (!least) return;
   Event event;
   event.kind = EventKind::ReadServed;
   event.peer = reader;
   event.group = kServing;
   event.a = clock;
-  event.b = min_clock(table);
+  event.b = *least;
   event.c = options_.serving.consistency.bound;
   // In step a clock may lag behind the version, after a server was lost with its shard.
   if (moves_in_step(options_.serving.consistency))

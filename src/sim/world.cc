@@ -96,7 +96,7 @@ Outcome World::run(NodeProgram program) {
 
   const Time limit = Time(options_.time_limit);
   while (true) {
-    executor_.run_ready();
+    resumptions_ += executor_.run_ready();
     bury();
     if (!executor_.idle()) continue;
     if (!unfinished() || queue_.empty() || queue_.now() > limit) break;
@@ -108,6 +108,7 @@ Outcome World::run(NodeProgram program) {
   outcome.end = queue_.now();
   outcome.messages = messages_;
   outcome.occurrences = queue_.processed();
+  outcome.resumptions = resumptions_;
   outcome.errors = errors_;
   outcome.fired = fired_;
   outcome.probes = probes_;

@@ -52,6 +52,7 @@ struct Outcome {
   Time end{};
   std::uint64_t messages = 0;  // matched
   std::uint64_t occurrences = 0;
+  std::uint64_t resumptions = 0;  // of coroutines
   std::vector<NodeError> errors;
   FaultCounts fired{};
   std::map<std::string, std::uint64_t> probes;
@@ -185,6 +186,7 @@ class World {
   std::size_t done_ = 0;      // whose program has returned
   std::size_t restarts_ = 0;  // that are due
   std::uint64_t messages_ = 0;
+  std::uint64_t resumptions_ = 0;
   std::vector<NodeError> errors_;
   FaultCounts fired_{};
   std::map<std::string, std::uint64_t> probes_;
