@@ -27,6 +27,7 @@ class ParameterGate {
  public:
   // The pieces lie end to end from 0 on (Learner::pieces): a wait is for whole ones.
   explicit ParameterGate(const Cuts& pieces);
+  virtual ~ParameterGate() = default;
   ParameterGate(const ParameterGate&) = delete;
   ParameterGate& operator=(const ParameterGate&) = delete;
 
@@ -41,8 +42,10 @@ class ParameterGate {
   Task<void> until(Env& env, Elements at, Elements n);
   Task<void> until_all(Env& env) { return until(env, Elements(0), size_); }
   void wait(Env& env, Elements at, Elements n);
-  // False: it refuses.
-  bool waited(Env& env, Elements at, Elements n);
+  // False: it refuses. Virtual, so that it runs in the program that made the gate, and not in a
+  // copy of this code that is in a plugin: who waits in one is not known to who notifies in the
+  // other, since each has a table of its own of the atomics that are waited for.
+  virtual bool waited(Env& env, Elements at, Elements n);
   // How long a pass has waited here so far. REQUIRES: it does not wait now.
   Duration time_waited() const { return Duration(waited_ns_.load()); }
 
