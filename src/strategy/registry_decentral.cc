@@ -29,7 +29,8 @@ std::vector<System> decentral_systems() {
        .sentence = "every worker trains a model alone, on samples drawn with replacement; the "
                    "prediction is the mean of all, or their vote",
        .recipe =
-           each_its_own({.meet = Encounter::Never, .combine = Combine::Mean, .bagging = true})},
+           each_its_own({.meet = Encounter::Never, .combine = Combine::Mean, .bagging = true}),
+       .optimizer = "adam"},
       {.name = "parallel-sgd",
        .year = 2010,
        .citation = "Zinkevich, Weimer, Smola, Li, Parallelized Stochastic Gradient Descent, NIPS "
@@ -83,6 +84,8 @@ std::vector<System> decentral_systems() {
                          .in_step = false,
                          .topology = {Topology::Kind::Complete}},
                         {.as = {.kind = Encoding::Kind::Strom, .theta = 0.01, .feedback = true}}),
+       .optimizer = "sgd",
+       .eta_times = 2,
        .workers_min = 2},
       {.name = "easgd",
        .year = 2015,
@@ -90,7 +93,7 @@ std::vector<System> decentral_systems() {
        .reference = "arXiv:1412.6651",
        .sentence = "every few steps a model and a center pull at each other; `--pace step` is its "
                    "synchronous form",
-       .recipe = each_its_own({.meet = Encounter::Elastic, .in_step = false}),
+       .recipe = each_its_own({.meet = Encounter::Elastic, .tau = 4, .in_step = false}),
        .optimizer = "sgd",
        .eta_times = 2},
       {.name = "eamsgd",
@@ -119,7 +122,8 @@ std::vector<System> decentral_systems() {
        .reference = "doi:10.1145/2987550.2987586",
        .sentence = "in each step every other worker gets another part of the gradients, summed "
                    "since it last got that part",
-       .recipe = each_its_own({.meet = Encounter::Parts, .tau = 1, .in_step = false}),
+       .recipe =
+           each_its_own({.meet = Encounter::Parts, .tau = 1, .in_step = false, .partitions = 2}),
        .optimizer = "sgd",
        .eta_times = 2,
        .workers_min = 2},
@@ -139,7 +143,8 @@ std::vector<System> decentral_systems() {
                    "Asynchronous Updates and Caffe Compatibility, 2016",
        .reference = "arXiv:1602.08191",
        .sentence = "as easgd; how far a model moves follows how its loss falls",
-       .recipe = each_its_own({.meet = Encounter::Elastic, .in_step = false, .adapt_alpha = true}),
+       .recipe = each_its_own(
+           {.meet = Encounter::Elastic, .tau = 4, .in_step = false, .adapt_alpha = true}),
        .optimizer = "sgd",
        .eta_times = 2},
       {.name = "dl4j",
@@ -218,7 +223,7 @@ std::vector<System> decentral_systems() {
        .sentence = "several learners of a worker and a central model pull at each other; their "
                    "number is that of the highest throughput",
        .recipe = each_its_own({.meet = Encounter::Learners, .tau = 1, .block_momentum = 0.9}),
-       .optimizer = "sgd",
+       .optimizer = "momentum",
        .eta_times = 2},
       {.name = "diloco",
        .year = 2023,
