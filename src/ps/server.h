@@ -264,6 +264,11 @@ class Server {
   bool is_due(const Held& held) const;
   Task<void> complete_without_lost(Held& held, TaskGroup& tasks);
   Task<void> bury_lost(Held& held, TaskGroup& tasks);
+  // Whether something of what is in a worker's pushes may still wait there.
+  bool held_back() const {
+    return options_.serving.filter.kind != Filter::Kind::None ||
+           (options_.form != nullptr && options_.form->keeps_rest());
+  }
 
   Node& node_;
   Directories& directories_;

@@ -359,7 +359,7 @@ Task<void> Server::bury_lost(Held& held, TaskGroup& tasks) {
     record.life = life;
     record.clock = most;
     // What of them had not been pushed yet is lost with it.
-    const bool whole = least == most && options_.serving.filter.kind == Filter::Kind::None;
+    const bool whole = least == most && !held_back();
     record.end = static_cast<std::uint32_t>(whole ? SampleEnd::Applied : SampleEnd::Partial);
     commit(held, record, tasks);
   }

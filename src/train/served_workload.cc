@@ -94,6 +94,12 @@ class Watch final : public Journal {
 
 // Of all samples in the same class, how many each shard has, against how many there are. One that
 // is missing is in one class of the shard, and was dropped or is in a part of the shards.
+//
+// What an encoding keeps back is lost with its worker (ps/encoded_push.h), and the samples that it
+// is of are partial. Of onebit it has either sign, as a mean is more than some of its elements, and
+// a class may have more than there are. But c(v) is no further from v than 0 is; so e is no longer
+// than the gradients that it is of are together, nor they than their samples are many. That is how
+// far off all classes of a shard may be.
 std::string judge(const ServedJob& job) {
   if (job.results == 0) return "no worker has a result";
   if (job.reloaded) return {};
@@ -102,18 +108,24 @@ std::string judge(const ServedJob& job) {
     return static_cast<double>(job.tally.ended[static_cast<std::size_t>(end)]);
   };
   const double dropped = ended(SampleEnd::Dropped), partial = ended(SampleEnd::Partial);
+  const bool either = job.served.encode.as.kind == Encoding::Kind::Onebit;
+  const double beyond = 0.01 + (either ? partial : 0);
   const std::vector<ShardCut> cuts = cut_shards(job.N, job.served.shards);
   for (std::size_t k = 0; k < cuts.size(); ++k) {
     const std::uint64_t n = used(cuts[k], job.part);
-    double missing = 0;
+    double missing = 0, squares = 0;
     for (std::uint64_t i = 0; i < n; ++i) {
       const std::uint64_t each = job.samples / n + (i < job.samples % n ? 1 : 0);
       const auto due = static_cast<double>(each * job.served.epochs);
       const double is = static_cast<double>(job.result[cuts[k].at.value() + i]);
-      if (!(is <= due + 0.01 && is >= -0.01))
+      if (!(is <= due + beyond && is >= -beyond))
         return fmt::format("of shard {} parameter {} has {} samples, not {}", k, i, is, due);
       missing += due - is;
+      squares += (due - is) * (due - is);
     }
+    if (either && std::sqrt(squares) > beyond)
+      return fmt::format("shard {} is off by {} samples; {} are in a part", k, std::sqrt(squares),
+                         partial);
     // Each server rejects for itself; the ledger has what the first one did.
     const Consistency::Kind kind = job.served.serving.consistency.kind;
     const bool drops = kind == Consistency::Kind::Reject || kind == Consistency::Kind::Backup;

@@ -39,6 +39,7 @@ class EncodedServers : public testing::Test {
   struct Run {
     std::vector<float> w;
     Staleness staleness;
+    LedgerTally tally;
     Sent sent;
     std::map<std::string, std::uint64_t> probes;
   };
@@ -63,6 +64,7 @@ class EncodedServers : public testing::Test {
     run->probes = run_served(job, world).probes;
     run->w = job.results[NodeId(static_cast<std::uint32_t>(servers))];
     run->staleness = job.measured;
+    run->tally = job.tally;
     return run;
   }
   double loss(const Run& run) const { return QuadraticLearner(problem).loss(run.w); }
@@ -185,6 +187,29 @@ TEST_F(EncodedServers, AServerThatTakesOverGetsTheSameBytes) {
     EXPECT_EQ(killed->w, whole->w);
   }
   EXPECT_GT(again, 0U);
+}
+
+// It counted as applied what a shard had of a lost worker, though the rest was lost with it.
+TEST_F(EncodedServers, SamplesOfWhichALostWorkerKeptSomethingArePartial) {
+  story = [](World& world) { world.at(Time(2s), [&world] { world.kill(NodeId(3), false); }); };
+  servers = 1;
+  const auto partial = [](const Run& run) {
+    return run.tally.ended[static_cast<std::size_t>(SampleEnd::Partial)];
+  };
+  const auto all = [](const Run& run) {
+    return std::accumulate(run.tally.ended.begin(), run.tally.ended.end(), std::uint64_t{0});
+  };
+  for (const char* const text : {"topk:0.1+ef", "onebit+ef", "twobit", "fp16,w=topk:0.1+ef"}) {
+    const auto lost = run(text);
+    EXPECT_GT(partial(*lost), 0U) << text;
+    EXPECT_LT(partial(*lost), samples / 2) << text;
+    EXPECT_EQ(all(*lost), 2 * samples) << text;
+  }
+  for (const char* const text : {"fp32", "fp16"}) {
+    const auto lost = run(text);
+    EXPECT_EQ(partial(*lost), 0U) << text << " keeps nothing";
+    EXPECT_EQ(all(*lost), 2 * samples) << text;
+  }
 }
 
 // ---- Layers

@@ -32,6 +32,7 @@ struct ServedJob {
   std::map<NodeId, std::vector<double>> staleness;
   std::map<NodeId, Duration> waits;  // in all
   Staleness measured;                // of all pushes
+  LedgerTally tally;                 // of all epochs so far
   // Called with what a worker has read after a step, and the version of it.
   std::function<void(std::uint64_t, std::span<const float>)> after_read = {};
   // Called with the worker, and how many steps it has made.
@@ -69,6 +70,7 @@ struct ServedJob {
     void measured(const Staleness& staleness) override {
       const std::lock_guard lock(job_.mutex);
       job_.measured = staleness;
+      job_.tally = replica_.ledger.tally();
     }
     Ending leave() override { return Ending::No; }
 

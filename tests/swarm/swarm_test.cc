@@ -60,6 +60,21 @@ TEST(Swarm, AWorkerThatIsInIsNotHeldBackByAWarmStart) {
   EXPECT_EQ(r.verdict, Verdict::Fine) << r.problem;
 }
 
+// They were in pushes that all shards had, and counted as applied: but what twobit had kept back of
+// them was lost with their worker.
+TEST(Swarm, OfALostWorkerThatKeptSomethingBackSamplesArePartial) {
+  for (const std::uint64_t seed : {1232, 2239}) {
+    const SeedReport r = run_seed_twice(served_scenario, Seed(seed));
+    EXPECT_EQ(r.verdict, Verdict::Fine) << seed << ": " << r.problem;
+  }
+}
+
+// The same of onebit, whose means had been more than some elements: the shard had too many samples.
+TEST(Swarm, WhatALostWorkerKeptBackMayHaveEitherSign) {
+  const SeedReport r = run_seed_twice(served_scenario, Seed(1692));
+  EXPECT_EQ(r.verdict, Verdict::Fine) << r.problem;
+}
+
 TEST(Swarm, ThreeHundredSeedsOfModelsThatMeetAreFine) {
   const SwarmReport report =
       run_swarm(decentral_scenario, Seed(5000), 300, 1, [](const SeedReport&) {});
