@@ -218,6 +218,11 @@ class Server {
   static bool at_work(const Held& held) { return held.busy || held.moving; }
   Task<Turn> turn(Held& held);
   Task<Turn> turn_of_push(Held& held, std::uint64_t clock);
+  // Norms that are being measured may be waiting for a push of this worker to another shard, before
+  // which it reads here.
+  Task<Turn> turn_of(Held& held, const Ask& ask) {
+    return ask.samples > 0 ? turn_of_push(held, ask.clock) : turn(held);
+  }
   void commit(Held& held, Record record, TaskGroup& tasks);
   void commit(Held& held, Record record, std::optional<Gradient> gradient, TaskGroup& tasks);
   void make(Held& held, Record record, std::optional<Gradient> gradient, TaskGroup& tasks);

@@ -116,7 +116,7 @@ void Server::record_read(const Held& held, NodeId reader, std::uint64_t clock) {
 Task<void> Server::push(Held& held, const Ask& ask, std::optional<Gradient> gradient,
                         Answer& answer, TaskGroup& tasks) {
   const double change = co_await change_by(ask, gradient);
-  const Turn mine = co_await turn_of_push(held, ask.clock);
+  const Turn mine = co_await turn_of(held, ask);
   require_present(node_, {ask.worker, ask.life});  // It may have been buried.
   if (!is_head(held)) co_return;
   const auto row = [&] { return held.state->table().find(ask.worker, ask.life); };

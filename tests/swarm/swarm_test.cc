@@ -75,6 +75,13 @@ TEST(Swarm, WhatALostWorkerKeptBackMayHaveEitherSign) {
   EXPECT_EQ(r.verdict, Verdict::Fine) << r.problem;
 }
 
+// It had come in at the first shard, while others measured without it: they waited for the norms of
+// the first, which waited for its push, and it waited to read from them.
+TEST(Swarm, ANewWorkerReadsWhileNormsAreMeasured) {
+  const SeedReport r = run_seed_twice(served_scenario, Seed(2871));
+  EXPECT_EQ(r.verdict, Verdict::Fine) << r.problem;
+}
+
 TEST(Swarm, ThreeHundredSeedsOfModelsThatMeetAreFine) {
   const SwarmReport report =
       run_swarm(decentral_scenario, Seed(5000), 300, 1, [](const SeedReport&) {});
