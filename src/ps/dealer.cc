@@ -196,7 +196,7 @@ void Dealer::lose(NodeId worker, Incarnation life, std::uint64_t reached, Sample
 }
 
 void Dealer::leave(NodeId worker, Incarnation life, std::uint64_t settled) {
-  if (round_ && settled > round_->number) settle_round();
+  if (settles_round(worker, life, settled)) settle_round();
   lose_piece(worker, life);
   const auto it = open_.find(worker);
   if (it == open_.end() || it->second.life != life) return;
@@ -215,6 +215,10 @@ const RoundPiece* Dealer::piece_of(NodeId worker, Incarnation life) const {
     return p.worker == worker && p.life == life && !p.lost;
   });
   return it == pieces_.end() ? nullptr : &*it;
+}
+
+bool Dealer::settles_round(NodeId worker, Incarnation life, std::uint64_t settled) const {
+  return round_ && settled > round_->number && (recalled_ || piece_of(worker, life) != nullptr);
 }
 
 void Dealer::lose_piece(NodeId worker, Incarnation life) {

@@ -102,6 +102,10 @@ class Dealer {
   const std::optional<Round>& round() const { return round_; }
   const std::vector<RoundPiece>& pieces() const { return pieces_; }
   const RoundPiece* piece_of(NodeId worker, Incarnation life) const;  // that is not lost
+  // A worker whose shares below `settled` are in the parameters of all shards has seen the round at
+  // hand there. One that has no piece of it may speak of rounds before this state was loaded as it
+  // was saved.
+  bool settles_round(NodeId worker, Incarnation life, std::uint64_t settled) const;
   // Of the round at hand, as they were lost, also those that somebody else has by now.
   const std::vector<RoundPiece>& lost() const { return lost_; }
   // Settles the round before, and deals another of at most n samples; or gives lost pieces of the

@@ -102,7 +102,7 @@ Task<bool> Server::share_of_round(Held& held, const Ask& ask, Answer& answer, Ta
   const auto dealer = [&] { return held.state->dealer(); };
   // The round at hand, unless this worker has seen it in the parameters of all shards.
   const auto goes_on = [&] {
-    return dealer()->round() && ask.settled <= dealer()->round()->number;
+    return dealer()->round() && !dealer()->settles_round(ask.worker, ask.life, ask.settled);
   };
   const auto must_wait = [&] {
     if (held.busy) return true;

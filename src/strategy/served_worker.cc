@@ -116,8 +116,6 @@ Task<void> ServedWorker::come_in() {
   co_await next_share();
   take(next_);
   if (share_.n == 0) co_return;
-  // The servers say which step it takes part in.
-  if (in_rounds()) clock_ = settled_ = next_round_.round.number;
   const Visit reads = [this](std::uint32_t k) { return read(k); };
   co_await at_all_shards(reads);
   if (in_rounds()) replica_.exchange_copies();
@@ -163,8 +161,10 @@ void ServedWorker::take(const Answer& answer) {
   over_ = answer.kind == Answer::Kind::Over;
   share_ = answer.share;
   epoch_ = answer.epoch;
-  if (in_rounds() && share_.n > 0)
-    next_round_ = {{answer.clock, answer.round}, answer.from, answer.to};
+  if (!in_rounds() || share_.n == 0) return;
+  // The servers say which step it takes part in: others may be further.
+  next_round_ = {{answer.clock, answer.round}, answer.from, answer.to};
+  clock_ = settled_ = next_round_.round.number;
 }
 
 Task<void> ServedWorker::compute() {

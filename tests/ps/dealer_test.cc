@@ -158,6 +158,29 @@ TEST_F(DealerTest, StoppedBetweenEpochsNothingMoreIsBegun) {
   EXPECT_EQ(dealer.errand(0), Dealer::Errand::End);
 }
 
+TEST_F(DealerTest, ARoundIsEndedByThoseWhoHaveAPieceOfIt) {
+  const RoundPiece all{NodeId(3), kLife, 0, 2};
+  dealer.deal_round(0, 6, std::span(&all, 1));
+  EXPECT_FALSE(dealer.settles_round(NodeId(3), kLife, 0)) << "it is at it";
+  EXPECT_TRUE(dealer.settles_round(NodeId(3), kLife, 1));
+  // Of a round that was dealt before the dealer was loaded.
+  EXPECT_FALSE(dealer.settles_round(NodeId(2), kLife, 2));
+  dealer.leave(NodeId(2), kLife, 2);
+  ASSERT_TRUE(dealer.round().has_value());
+  EXPECT_EQ(ended(dealer, SampleEnd::Applied), 0U);
+  dealer.leave(NodeId(3), kLife, 1);
+  EXPECT_FALSE(dealer.round().has_value());
+  EXPECT_EQ(ended(dealer, SampleEnd::Applied), 6U);
+}
+
+// It may have been of several workers, and the first that tells of it is not the only one.
+TEST_F(DealerTest, ARoundThatIsRecalledIsEndedByAnyOfItsWorkers) {
+  const RoundPiece some{NodeId(3), kLife, 0, 1};
+  dealer.recall_round({4, {0, 0, 6}}, std::span(&some, 1));
+  EXPECT_FALSE(dealer.settles_round(NodeId(2), kLife, 4));
+  EXPECT_TRUE(dealer.settles_round(NodeId(2), kLife, 5));
+}
+
 TEST_F(DealerTest, ItsWordsAreAllOfIt) {
   dealer.deal(wish(0, 0, 0));
   dealer.deal(wish(1, 4, 4, 3));

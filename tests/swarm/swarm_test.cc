@@ -82,6 +82,14 @@ TEST(Swarm, ANewWorkerReadsWhileNormsAreMeasured) {
   EXPECT_EQ(r.verdict, Verdict::Fine) << r.problem;
 }
 
+// The dealer was loaded as it was saved. One worker was at its first round when another asked for
+// the next after one that the lost dealer had dealt: that ended the first, whose worker then pushed
+// for a step that was over elsewhere.
+TEST(Swarm, WhatALostDealerDealtDoesNotEndARoundOfTheNext) {
+  const SeedReport r = run_seed_twice(served_scenario, Seed(2435));
+  EXPECT_EQ(r.verdict, Verdict::Fine) << r.problem;
+}
+
 TEST(Swarm, ThreeHundredSeedsOfModelsThatMeetAreFine) {
   const SwarmReport report =
       run_swarm(decentral_scenario, Seed(5000), 300, 1, [](const SeedReport&) {});
