@@ -36,7 +36,9 @@ void Server::push_sum(Held& held, const Ask& ask, std::optional<Gradient> gradie
     throw Corrupt(fmt::format("node {} pushes shards {} to {} of {}", ask.worker, ask.from, ask.to,
                               plan_.shards));
   recall_round(held, ask, tasks);
-  if (after <= state.version() || state.has_sum(after, of)) {
+  // Or where a later step is under way this one is over.
+  const bool over = after <= state.version() || after < state.most_waiting().value_or(0);
+  if (over || state.has_sum(after, of)) {
     node_.env.probe("ps: a push came twice");
     return;
   }

@@ -78,6 +78,10 @@ bool ShardState::apply(Record record, std::optional<Gradient> gradient) {
       // Known of some consistencies only.
       for (std::size_t i = 0; record.change != 0 && i < table_.rows.size(); ++i)
         if (&table_.rows[i] != row) table_.rows[i].unseen += record.change;
+      // Of a step before this one, which all shards had, what is left since this one was loaded
+      // will never be an update; and those who pushed it wait until it is let go of.
+      if (plan_.shards > 0)
+        std::erase_if(pending_, [&](const Pending& p) { return p.clock < record.clock; });
       pending_.push_back({record.worker,
                           record.clock,
                           record.samples,

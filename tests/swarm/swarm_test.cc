@@ -90,6 +90,15 @@ TEST(Swarm, WhatALostDealerDealtDoesNotEndARoundOfTheNext) {
   EXPECT_EQ(r.verdict, Verdict::Fine) << r.problem;
 }
 
+// A shard was loaded without a step that its workers had behind them; what they pushed of it for a
+// lost one lay there for ever, and they waited until it was let go of.
+TEST(Swarm, WhatIsLeftOfAStepAtAShardThatWasLoadedHoldsNobody) {
+  for (const std::uint64_t seed : {5463, 14131}) {
+    const SeedReport r = run_seed_twice(served_scenario, Seed(seed));
+    EXPECT_EQ(r.verdict, Verdict::Fine) << seed << ": " << r.problem;
+  }
+}
+
 TEST(Swarm, ThreeHundredSeedsOfModelsThatMeetAreFine) {
   const SwarmReport report =
       run_swarm(decentral_scenario, Seed(5000), 300, 1, [](const SeedReport&) {});
