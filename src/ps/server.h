@@ -233,7 +233,7 @@ class Server {
   Task<void> follow_record(Held& held, Holder from, Record record, TaskGroup& tasks);
   Task<void> become_whole(Held& held, const Record& record, std::vector<Gradient> parts,
                           TaskGroup& tasks);
-  Task<void> tell(Held& held, NodeId before, std::uint64_t sequence);
+  Task<void> tell(Held& held, Holder before, std::uint64_t sequence);
   Task<Gradient> part(Holder from, std::uint64_t number);
   void make_state(Held& held);
 

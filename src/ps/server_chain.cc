@@ -85,6 +85,7 @@ Task<void> Server::forward(Held& held, Holder next, Outgoing& out) {
   out.record.sender = node_.incarnation;
   try {
     co_await with_group([&](TaskGroup& tasks) -> Task<> {
+      require_present(node_, next);  // before anything is sent to another life
       Endpoint& endpoint = node_.endpoint;
       const bool whole = out.record.kind == Record::Kind::Whole;
       std::uint64_t part = 0;
@@ -184,7 +185,7 @@ Task<void> Server::follow_record(Held& held, Holder from, Record record, TaskGro
       co_await become_whole(held, record, std::move(parts), tasks);
     }
   }
-  tasks.spawn(tell(held, from.node, record.sequence));
+  tasks.spawn(tell(held, from, record.sequence));
 }
 
 Task<void> Server::become_whole(Held& held, const Record& record, std::vector<Gradient> parts,
@@ -208,12 +209,13 @@ Task<void> Server::become_whole(Held& held, const Record& record, std::vector<Gr
 }
 
 // Tells the holder before when all after have it.
-Task<void> Server::tell(Held& held, NodeId before, std::uint64_t sequence) {
+Task<void> Server::tell(Held& held, Holder before, std::uint64_t sequence) {
   while (held.ready && held.at_all < sequence) co_await held.changed.wait();
   if (!held.ready) co_return;
   std::uint64_t& news = news_.take(sequence);
   try {
-    co_await node_.endpoint.send(before, tag_of(Say::Has, held.number), const_buf(news));
+    require_present(node_, before);
+    co_await node_.endpoint.send(before.node, tag_of(Say::Has, held.number), const_buf(news));
   } catch (const PeerLost&) {
     node_.env.probe("ps: the holder before was lost");
   }

@@ -99,6 +99,13 @@ TEST(Swarm, WhatIsLeftOfAStepAtAShardThatWasLoadedHoldsNobody) {
   }
 }
 
+// It was the next life of a lost one, held nothing, and never took what was for the lost: so a
+// worker's gradient was not let go of.
+TEST(Swarm, AnotherLifeOfTheNextHolderGetsNoRecords) {
+  const SeedReport r = run_seed_twice(served_scenario, Seed(9578));
+  EXPECT_EQ(r.verdict, Verdict::Fine) << r.problem;
+}
+
 TEST(Swarm, ThreeHundredSeedsOfModelsThatMeetAreFine) {
   const SwarmReport report =
       run_swarm(decentral_scenario, Seed(5000), 300, 1, [](const SeedReport&) {});
