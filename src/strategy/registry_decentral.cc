@@ -122,10 +122,9 @@ std::vector<System> decentral_systems() {
        .reference = "doi:10.1145/2987550.2987586",
        .sentence = "in each step every other worker gets another part of the gradients, summed "
                    "since it last got that part",
-       .recipe =
-           each_its_own({.meet = Encounter::Parts, .tau = 1, .in_step = false, .partitions = 2}),
+       .recipe = each_its_own({.meet = Encounter::Parts, .tau = 1, .in_step = false}),
        .optimizer = "sgd",
-       .eta_times = 2,
+       .eta_times = 3,
        .workers_min = 2},
       {.name = "bmuf",
        .year = 2016,

@@ -7,15 +7,15 @@
 namespace shoal {
 namespace {
 
-struct Item : ListHook<struct InTable> {
+struct Entry : ListHook<struct InTable> {
   std::uint64_t key = 0;
 };
-using Table = KeyTable<Item, struct InTable>;
+using Table = KeyTable<Entry, struct InTable>;
 
 TEST(KeyTable, FewItemsHaveNone) {
   Table table;
-  std::deque<Item> items(10);
-  for (Item& item : items) table.put(item.key, item);
+  std::deque<Entry> items(10);
+  for (Entry& item : items) table.put(item.key, item);
   EXPECT_FALSE(table.built());
   table.build(10);
   EXPECT_FALSE(table.built());
@@ -25,18 +25,18 @@ TEST(KeyTable, ItemsOfAKeyAreFoundInOrderUntilTheyLeave) {
   Table table;
   table.build(100);
   ASSERT_TRUE(table.built());
-  std::deque<Item> items(100);
+  std::deque<Entry> items(100);
   for (std::size_t i = 0; i < items.size(); ++i) {
     items[i].key = i % 10;
     table.put(items[i].key, items[i]);
   }
   const auto first = [&](std::uint64_t key) {
-    return table.of(key).find([&](const Item& item) { return item.key == key; });
+    return table.of(key).find([&](const Entry& item) { return item.key == key; });
   };
   EXPECT_EQ(first(3), &items[3]);
   items[3].unlink();
   EXPECT_EQ(first(3), &items[13]);
-  for (Item& item : items) item.unlink();
+  for (Entry& item : items) item.unlink();
   EXPECT_EQ(first(3), nullptr);
 }
 
@@ -45,7 +45,7 @@ TEST(KeyTable, IsWornWhenAsManyWerePutInAsItHasRoomFor) {
   Table table;
   table.build(100);
   std::size_t puts = 0;
-  Item item;
+  Entry item;
   for (; !table.worn(); ++puts) {
     table.put(1, item);
     item.unlink();

@@ -9,14 +9,14 @@
 namespace shoal {
 namespace {
 
-constexpr std::uint64_t kSteps = 8;  // of each worker
+constexpr std::uint64_t kStepsEach = 8;  // of each worker
 
 Outcome run_workers(std::size_t workers) {
   ServedJob job;
   PhantomLearner phantom({{"layer", Elements(4'000'000), Elements(10), Elements(20)}});
   job.other = &phantom;
   job.keeps = false;
-  job.samples = workers * job.options.batch * kSteps;
+  job.samples = workers * job.options.batch * kStepsEach;
   Cluster cluster = served_cluster(job, 4, workers);
   cluster.timing_only = true;
   cluster.ns_per_element = {1e4, 1e4, 0.1, 0.1, 0, 0, 0, 0};
@@ -31,7 +31,7 @@ TEST(ServedScale, AWorkerCostsTheSameHoweverManyThereAre) {
   const auto more = [&](std::uint64_t Outcome::*count) {
     return static_cast<double>(many.*count) / static_cast<double>(few.*count) * kFew / kMany;
   };
-  EXPECT_GT(few.messages, kFew * kSteps * 4 * 3);
+  EXPECT_GT(few.messages, kFew * kStepsEach * 4 * 3);
   EXPECT_NEAR(more(&Outcome::messages), 1, 0.05);
   EXPECT_NEAR(more(&Outcome::occurrences), 1, 0.05);
   EXPECT_NEAR(more(&Outcome::resumptions), 1, 0.05);

@@ -143,6 +143,9 @@ void each_combination(const Visit& visit) {
               for (const std::uint32_t accumulate : {0U, 1U, 4U})
                 for (const std::uint32_t shards : {0U, 1U, 8U})
                   for (int switches = 0; switches < 16; ++switches) {
+                    // What is wrong whatever the rest is need not meet all of it.
+                    const bool senseless = fraction == 0 || accumulate == 0;
+                    if (senseless && (turnout > 0 || backups > 0 || shards > 0)) continue;
                     r.updater = static_cast<Updater>(updater);
                     r.exchange = exchange;
                     r.turnout = static_cast<Turnout>(turnout);
