@@ -30,7 +30,8 @@ std::vector<System> decentral_systems() {
                    "prediction is the mean of all, or their vote",
        .recipe =
            each_its_own({.meet = Encounter::Never, .combine = Combine::Mean, .bagging = true}),
-       .optimizer = "adam"},
+       .optimizer = "adam",
+       .eta_times = 2},
       {.name = "parallel-sgd",
        .year = 2010,
        .citation = "Zinkevich, Weimer, Smola, Li, Parallelized Stochastic Gradient Descent, NIPS "

@@ -151,8 +151,8 @@ class Systems(SimulateTest):
             self.assertEqual(s["system"], system["name"])
             between_hosts = {"update": "everyone", "exchange": "auto"} if system["adapts"] else {}
             self.assertEqual(s["recipe"], {**system["recipe"], **between_hosts})
-            # AdamW's steps are small, and in two epochs there are few of them; sparse samples tell less.
-            least = {"diloco": 0.7, "hogwild": 0.75}.get(system["name"], 0.9)
+            # Adam's and AdamW's steps are small, and in two epochs there are few of them; sparse samples tell less.
+            least = {"diloco": 0.7, "ensemble": 0.7, "hogwild": 0.75}.get(system["name"], 0.9)
             self.assertGreater(s["test_accuracy"], least, system["name"])
 
     def test_factors_come_to_what_gradients_do(self):
