@@ -34,10 +34,16 @@ Task<void> JobCoordinator::read(Session& session) {
     const Time now = look();
     const Message message = decode(bytes);
     if (const Heartbeat* const heartbeat = std::get_if<Heartbeat>(&message)) {
-      session.gaps.heard(now);
+      bool out = false;
       for (const Heartbeat::Life& life : heartbeat->lives) {
-        if (!view_.has(life.node, life.incarnation))
-          tell_evicted(session, life.node, life.incarnation);
+        if (view_.has(life.node, life.incarnation)) continue;
+        out = true;
+        tell_evicted(session, life.node, life.incarnation);
+      }
+      if (out) {
+        session.gaps.heard_again(now);
+      } else {
+        session.gaps.heard(now);
       }
     }
     handle(session, message);

@@ -18,6 +18,8 @@ class GapMeter {
     gaps_[count_++ % gaps_.size()] = now - last_;
     last_ = now;
   }
+  // After a silence that counted as loss, which is no gap between two signs of life.
+  void heard_again(Time now) { last_ = now; }
   // The listener itself was away for so long: nobody else's silence.
   void forgive(Duration absence) { last_ += absence; }
   Time last() const { return last_; }

@@ -175,6 +175,18 @@ TEST(GapMeter, PatienceIsTenTimesTheP99Gap) {
   EXPECT_EQ(gaps.patience(1s), 1s) << "old gaps are forgotten";
 }
 
+// A rank that was frozen three times within some seconds was waited for ten times as long.
+TEST(GapMeter, ASilenceThatCountedAsLossMakesNobodyMorePatient) {
+  Time now(1s);
+  GapMeter gaps(now);
+  for (int freeze = 0; freeze < 3; ++freeze) {
+    for (int i = 0; i < 30; ++i) gaps.heard(now += 100ms);
+    EXPECT_EQ(gaps.patience(1s), 1s) << freeze;
+    gaps.heard_again(now += 1100ms);
+    EXPECT_EQ(gaps.last(), now);
+  }
+}
+
 TEST(GapMeter, AbsenceOfTheListenerIsNobodysSilence) {
   GapMeter gaps(Time(1s));
   gaps.forgive(30s);
