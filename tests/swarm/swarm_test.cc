@@ -48,63 +48,50 @@ TEST(Swarm, ThreeHundredSeedsOfJobsWithServersAreFine) {
     EXPECT_TRUE(report.probes.contains(probe)) << probe;
 }
 
+// ---- Seeds that found something
+
+void expect_fine_with_servers(std::uint64_t seed) {
+  const SeedReport r = run_seed_twice(served_scenario, Seed(seed));
+  EXPECT_EQ(r.verdict, Verdict::Fine) << seed << ": " << r.problem;
+}
+
 // It waited for its turn, was counted as never there, and was then taken after all.
 TEST(Swarm, APushOfALostWorkerThatWaitedIsNotTakenAfterTheInquest) {
-  const SeedReport r = run_seed_twice(served_scenario, Seed(100341));
-  EXPECT_EQ(r.verdict, Verdict::Fine) << r.problem;
+  expect_fine_with_servers(100341);
 }
 
 // It asked again whether it may come in, and had to let another begin alone, which waited for it.
-TEST(Swarm, AWorkerThatIsInIsNotHeldBackByAWarmStart) {
-  const SeedReport r = run_seed_twice(served_scenario, Seed(117249));
-  EXPECT_EQ(r.verdict, Verdict::Fine) << r.problem;
-}
+TEST(Swarm, AWorkerThatIsInIsNotHeldBackByAWarmStart) { expect_fine_with_servers(117249); }
 
 // They were in pushes that all shards had, and counted as applied: but what twobit had kept back of
 // them was lost with their worker.
 TEST(Swarm, OfALostWorkerThatKeptSomethingBackSamplesArePartial) {
-  for (const std::uint64_t seed : {1232, 2239}) {
-    const SeedReport r = run_seed_twice(served_scenario, Seed(seed));
-    EXPECT_EQ(r.verdict, Verdict::Fine) << seed << ": " << r.problem;
-  }
+  expect_fine_with_servers(1232);
+  expect_fine_with_servers(2239);
 }
 
 // The same of onebit, whose means had been more than some elements: the shard had too many samples.
-TEST(Swarm, WhatALostWorkerKeptBackMayHaveEitherSign) {
-  const SeedReport r = run_seed_twice(served_scenario, Seed(1692));
-  EXPECT_EQ(r.verdict, Verdict::Fine) << r.problem;
-}
+TEST(Swarm, WhatALostWorkerKeptBackMayHaveEitherSign) { expect_fine_with_servers(1692); }
 
 // It had come in at the first shard, while others measured without it: they waited for the norms of
 // the first, which waited for its push, and it waited to read from them.
-TEST(Swarm, ANewWorkerReadsWhileNormsAreMeasured) {
-  const SeedReport r = run_seed_twice(served_scenario, Seed(2871));
-  EXPECT_EQ(r.verdict, Verdict::Fine) << r.problem;
-}
+TEST(Swarm, ANewWorkerReadsWhileNormsAreMeasured) { expect_fine_with_servers(2871); }
 
 // The dealer was loaded as it was saved. One worker was at its first round when another asked for
 // the next after one that the lost dealer had dealt: that ended the first, whose worker then pushed
 // for a step that was over elsewhere.
-TEST(Swarm, WhatALostDealerDealtDoesNotEndARoundOfTheNext) {
-  const SeedReport r = run_seed_twice(served_scenario, Seed(2435));
-  EXPECT_EQ(r.verdict, Verdict::Fine) << r.problem;
-}
+TEST(Swarm, WhatALostDealerDealtDoesNotEndARoundOfTheNext) { expect_fine_with_servers(2435); }
 
 // A shard was loaded without a step that its workers had behind them; what they pushed of it for a
 // lost one lay there for ever, and they waited until it was let go of.
 TEST(Swarm, WhatIsLeftOfAStepAtAShardThatWasLoadedHoldsNobody) {
-  for (const std::uint64_t seed : {5463, 14131}) {
-    const SeedReport r = run_seed_twice(served_scenario, Seed(seed));
-    EXPECT_EQ(r.verdict, Verdict::Fine) << seed << ": " << r.problem;
-  }
+  expect_fine_with_servers(5463);
+  expect_fine_with_servers(14131);
 }
 
 // It was the next life of a lost one, held nothing, and never took what was for the lost: so a
 // worker's gradient was not let go of.
-TEST(Swarm, AnotherLifeOfTheNextHolderGetsNoRecords) {
-  const SeedReport r = run_seed_twice(served_scenario, Seed(9578));
-  EXPECT_EQ(r.verdict, Verdict::Fine) << r.problem;
-}
+TEST(Swarm, AnotherLifeOfTheNextHolderGetsNoRecords) { expect_fine_with_servers(9578); }
 
 TEST(Swarm, ThreeHundredSeedsOfModelsThatMeetAreFine) {
   const SwarmReport report =
