@@ -124,16 +124,20 @@ function(shoal_test name)
     PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${timeout})
 endfunction()
 
-# shoal_test_objects(NAME SOURCES file... DEPENDS layer...)
-# What several test programs have in common, compiled once; they name it under LIBRARIES.
+# shoal_test_objects(NAME SOURCES file... DEPENDS layer... [OPTIMIZED])
+# What several test programs have in common, compiled once; they name it under LIBRARIES. OPTIMIZED: a world that
+# thousands of seeds run in.
 function(shoal_test_objects name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMIZED" "" "SOURCES;DEPENDS")
   shoal_reject_leftovers("shoal_test_objects(${name})" "${arg_UNPARSED_ARGUMENTS}")
   add_library(${name} OBJECT ${arg_SOURCES})
   # As programs are.
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-  target_compile_options(${name} PRIVATE -fPIE -O0)
-  shoal_precompile_test_headers(${name})
+  target_compile_options(${name} PRIVATE -fPIE)
+  if(NOT arg_OPTIMIZED)
+    target_compile_options(${name} PRIVATE -O0)
+    shoal_precompile_test_headers(${name})
+  endif()
   list(TRANSFORM arg_DEPENDS PREPEND "shoal::")
   target_include_directories(${name} PUBLIC "${PROJECT_SOURCE_DIR}/tests")
   target_link_libraries(${name} PUBLIC ${arg_DEPENDS} fmt::fmt GTest::gmock GTest::gtest)

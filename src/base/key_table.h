@@ -21,9 +21,11 @@ class KeyTable {
   bool built() const { return buckets_ != nullptr; }
   // Those of this key, with some of others among them. REQUIRES: built.
   List<T, Name>& of(std::uint64_t key) { return buckets_[key & (size_ - 1)]; }
-  void put(std::uint64_t key, T& item) {
+  // `key()` is asked for when there is a table.
+  template <class Key>
+  void put(T& item, Key key) {
     ++puts_;
-    if (built()) of(key).push_back(item);
+    if (built()) of(key()).push_back(item);
   }
   // Whether as many were put in since it was built that it may be too small by now.
   bool worn() const { return puts_ >= std::max(size_, kFew); }

@@ -98,7 +98,7 @@ void Mailbox::wait(RecvOp& op) {
 
 void Mailbox::put(RecvOp& op) {
   if (op.match.mask != kWholeId) return broad_.push_back(op);
-  receives_by_key_.put(key_of(op.match.from, op.match.tag), op);
+  receives_by_key_.put(op, [&] { return key_of(op.match.from, op.match.tag); });
 }
 
 void Mailbox::wait(Arrival& arrival) {
@@ -117,8 +117,8 @@ void Mailbox::wait(Arrival& arrival) {
 }
 
 void Mailbox::put(Arrival& arrival) {
-  arrivals_of_sender_.put(key_of(arrival.from, arrival.tag), arrival);
-  arrivals_of_tag_.put(key_of(kAnyone, arrival.tag), arrival);
+  arrivals_of_sender_.put(arrival, [&] { return key_of(arrival.from, arrival.tag); });
+  arrivals_of_tag_.put(arrival, [&] { return key_of(kAnyone, arrival.tag); });
 }
 
 // ---- Who counts

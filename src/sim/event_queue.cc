@@ -34,6 +34,7 @@ void EventQueue::schedule(Time at, Occurrence& what) {
     heap_.push_back(entry);
     sift_up(heap_.size() - 1);
     if (heap_.size() > kHeapMost && heap_end_ - now_ > Duration(1)) {
+      if (heap_end_ == kEnd) heap_end_ = std::ranges::max(heap_, {}, &Entry::at).at + Duration(1);
       rungs_.push_back(cut(now_, heap_end_, heap_));
       heap_.clear();
       heap_end_ = now_;
@@ -71,6 +72,11 @@ EventQueue::Rung EventQueue::cut(Time begin, Time end, const std::vector<Entry>&
 // The next bucket becomes the heap. REQUIRES: the heap is empty, and something is not.
 void EventQueue::refill() {
   while (heap_.empty()) {
+    if (rungs_.empty() && far_.size() <= kHeapMost / 2) {
+      heap_end_ = kEnd;
+      become_heap(std::exchange(far_, {}));
+      return;
+    }
     if (rungs_.empty()) {
       const auto [first, last] = std::ranges::minmax(far_, {}, &Entry::at);
       heap_end_ = first.at;

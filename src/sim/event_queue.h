@@ -1,9 +1,10 @@
 // Virtual time: what will happen, in the order of time, ties broken by the order of scheduling.
 //
-// What is near lies in a heap. What is later lies in buckets, by spans of time and in no order; one
-// after the other they become the heap, and one that is large is cut into finer ones first. So an
-// occurrence costs the same however many there are: it is put into a few buckets, and sorted among
-// some dozens. Tang, Goh & Thng, "Ladder queue", TOMACS 15(3), 2005.
+// What is near lies in a heap, and while little waits, all of it does. What is later lies in
+// buckets, by spans of time and in no order; one after the other they become the heap, and one that
+// is large is cut into finer ones first. So an occurrence costs the same however many there are: it
+// is put into a few buckets, and sorted among some dozens. Tang, Goh & Thng, "Ladder queue", TOMACS
+// 15(3), 2005.
 #pragma once
 
 #include <algorithm>
@@ -66,6 +67,7 @@ class EventQueue {
     Time start_of(std::size_t bucket) const { return std::min<Time>(begin + span * bucket, end); }
     std::vector<Entry>& bucket_of(Time at) { return buckets[(at - begin) / span]; }
   };
+  static constexpr Time kEnd = Time::max();
   static Rung cut(Time begin, Time end, const std::vector<Entry>& entries);
   void refill();
   void become_heap(std::vector<Entry> entries);
@@ -75,7 +77,7 @@ class EventQueue {
   void sift_down(std::size_t index);
 
   std::vector<Entry> heap_;  // 4-ary; all before heap_end_
-  Time heap_end_{};
+  Time heap_end_ = kEnd;
   std::vector<Rung> rungs_;  // each lies in the bucket before the next one of that above it
   std::vector<Entry> far_;   // after all rungs
   std::size_t size_ = 0;

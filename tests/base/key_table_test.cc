@@ -15,7 +15,7 @@ using Table = KeyTable<Entry, struct InTable>;
 TEST(KeyTable, FewItemsHaveNone) {
   Table table;
   std::deque<Entry> items(10);
-  for (Entry& item : items) table.put(item.key, item);
+  for (Entry& item : items) table.put(item, [&] { return item.key; });
   EXPECT_FALSE(table.built());
   table.build(10);
   EXPECT_FALSE(table.built());
@@ -28,7 +28,7 @@ TEST(KeyTable, ItemsOfAKeyAreFoundInOrderUntilTheyLeave) {
   std::deque<Entry> items(100);
   for (std::size_t i = 0; i < items.size(); ++i) {
     items[i].key = i % 10;
-    table.put(items[i].key, items[i]);
+    table.put(items[i], [&] { return items[i].key; });
   }
   const auto first = [&](std::uint64_t key) {
     return table.of(key).find([&](const Entry& item) { return item.key == key; });
@@ -47,7 +47,7 @@ TEST(KeyTable, IsWornWhenAsManyWerePutInAsItHasRoomFor) {
   std::size_t puts = 0;
   Entry item;
   for (; !table.worn(); ++puts) {
-    table.put(1, item);
+    table.put(item, [] { return 1U; });
     item.unlink();
   }
   EXPECT_GE(puts, 100U);
