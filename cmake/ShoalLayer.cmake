@@ -111,9 +111,7 @@ function(shoal_test name)
   if(NOT arg_EACH)
     shoal_compile_in_batches(${name})
   endif()
-  if(arg_TORCH)
-    shoal_precompile_torch_test_headers(${name})
-  else()
+  if(NOT arg_TORCH)
     shoal_precompile_test_headers(${name})
   endif()
   list(TRANSFORM arg_DEPENDS PREPEND "shoal::")
@@ -143,30 +141,22 @@ function(shoal_test_objects name)
   target_link_libraries(${name} PUBLIC ${arg_DEPENDS} fmt::fmt GTest::gmock GTest::gtest)
 endfunction()
 
-# What every test includes is compiled once: half the time of a test's file was GoogleTest's headers, and most of that
-# of a test with libtorch, whose headers set other macros.
+# What every test includes is compiled once: half the time of a test's file was GoogleTest's headers. Not so those of
+# libtorch, whose headers set other macros: precompiling them takes longer than the few tests do that include them.
 function(shoal_precompile_test_headers name)
-  shoal_precompile_for_tests(${name} shoal_test_headers LIBRARIES fmt::fmt
-    HEADERS <fmt/core.h> <functional> <map> <memory> <string> <vector>)
-endfunction()
-function(shoal_precompile_torch_test_headers name)
-  shoal_precompile_for_tests(${name} shoal_torch_test_headers LIBRARIES shoal::torch
-    HEADERS <torch/types.h> <torch/nn/module.h> <torch/nn/modules/linear.h>)
-endfunction()
-function(shoal_precompile_for_tests name headers)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "LIBRARIES;HEADERS")
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     return()  # clang wants the same definitions in all of them
   endif()
-  if(NOT TARGET ${headers})
+  if(NOT TARGET shoal_test_headers)
     # A program, because programs are compiled with other flags than libraries.
     file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/test_headers.cc" CONTENT "int main() {}\n")
-    add_executable(${headers} "${PROJECT_BINARY_DIR}/test_headers.cc")
-    target_compile_options(${headers} PRIVATE -O0)
-    target_link_libraries(${headers} PRIVATE ${arg_LIBRARIES} GTest::gmock GTest::gtest)
-    target_precompile_headers(${headers} PRIVATE <gmock/gmock.h> <gtest/gtest.h> ${arg_HEADERS})
+    add_executable(shoal_test_headers "${PROJECT_BINARY_DIR}/test_headers.cc")
+    target_compile_options(shoal_test_headers PRIVATE -O0)
+    target_link_libraries(shoal_test_headers PRIVATE fmt::fmt GTest::gmock GTest::gtest)
+    target_precompile_headers(shoal_test_headers PRIVATE
+      <gmock/gmock.h> <gtest/gtest.h> <fmt/core.h> <functional> <map> <memory> <string> <vector>)
   endif()
-  target_precompile_headers(${name} REUSE_FROM ${headers})
+  target_precompile_headers(${name} REUSE_FROM shoal_test_headers)
 endfunction()
 
 # shoal_script_test(NAME LABELS label... COMMAND program argument...)
