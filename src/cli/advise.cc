@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct AdviseFlags {
   std::string like = "shoal,pytorch,horovod,downpour,ssp,easgd,diloco,d-psgd,gosgd";
   std::string calibration;  // empty: the phantom
   std::string phantom = "resnet-50";
@@ -30,7 +30,7 @@ struct Options {
   Wishes wishes;
 };
 
-ExitCode run(const Options& o) {
+ExitCode run_advise(const AdviseFlags& o) {
   if (o.steps == 0) throw ConfigError("--steps 0: take some, 400 say");
   const Scratch scratch("advise");
   const std::string model =
@@ -89,7 +89,7 @@ ExitCode run(const Options& o) {
 }  // namespace
 
 Command advise_command() {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<AdviseFlags>();
   return {.name = "advise",
           .summary = "which system fits a cluster: simulated, ranked, with reasons",
           .options = {{"--cluster", "a preset or a file of `shoal simulate`", &o->cluster},
@@ -107,7 +107,7 @@ Command advise_command() {
                        &o->wishes.unbalanced},
                       {"--unstable", "others use the cluster as well", &o->wishes.unstable},
                       {"--simple", "nobody wants to tune settings", &o->wishes.simple}},
-          .run = [o] { return run(*o); }};
+          .run = [o] { return run_advise(*o); }};
 }
 
 }  // namespace shoal

@@ -24,7 +24,7 @@
 namespace shoal {
 namespace {
 
-struct Options {
+struct BenchFlags {
   double scale = 1;
   std::int64_t repeats = 5;
   std::string json;
@@ -101,7 +101,7 @@ std::string peers_of(const BenchRow& row) {
   return text;
 }
 
-void print_table(const std::vector<BenchRow>& rows) {
+void print_rows(const std::vector<BenchRow>& rows) {
   fmt::print("{:<34} {:>14} {:<12} {:>12}  {:<24} {}\n", "case", "ours", "unit", "target", "peers",
              "how");
   for (const BenchRow& row : rows)
@@ -109,7 +109,7 @@ void print_table(const std::vector<BenchRow>& rows) {
                target_of(row), peers_of(row), row.note, row.verified ? "" : "  WRONG RESULT");
 }
 
-void print_markdown(const std::vector<BenchRow>& rows) {
+void print_markdown_rows(const std::vector<BenchRow>& rows) {
   fmt::print(
       "| case | ours | unit | target | peers | how | result verified |\n"
       "|---|---|---|---|---|---|---|\n");
@@ -118,46 +118,46 @@ void print_markdown(const std::vector<BenchRow>& rows) {
                target_of(row), peers_of(row), row.note, row.verified ? "yes" : "NO");
 }
 
-ExitCode show(const Options& o, const std::vector<BenchRow>& rows) {
+ExitCode show(const BenchFlags& o, const std::vector<BenchRow>& rows) {
   if (o.markdown) {
-    print_markdown(rows);
+    print_markdown_rows(rows);
   } else {
-    print_table(rows);
+    print_rows(rows);
   }
   if (!o.json.empty()) write_json(o.json, rows);
   const bool verified = std::ranges::all_of(rows, &BenchRow::verified);
   return verified ? ExitCode::kOk : ExitCode::kCorrectness;
 }
 
-void require_length(const Options& o) {
+void require_length(const BenchFlags& o) {
   if (!(o.scale > 0) || o.scale > 100)
     throw ConfigError(fmt::format("--scale {} is not in (0, 100]; 1 is a full run", o.scale));
   if (o.repeats < 1 || o.repeats > 1000)
     throw ConfigError(fmt::format("--repeats {} is not in 1..1000", o.repeats));
 }
 
-ExitCode run_sim(const Options& o) {
+ExitCode run_sim(const BenchFlags& o) {
   require_length(o);
   return show(o, bench_sim(o.scale, static_cast<int>(o.repeats)));
 }
 
-ExitCode run_optim(const Options& o) {
+ExitCode run_optim(const BenchFlags& o) {
   require_length(o);
   return show(o, bench_optim(o.scale, static_cast<int>(o.repeats)));
 }
 
-ExitCode run_codec(const Options& o) {
+ExitCode run_codec(const BenchFlags& o) {
   require_length(o);
   return show(o, bench_codec(o.scale, static_cast<int>(o.repeats)));
 }
 
-ExitCode run_hogwild(const Options& o) {
+ExitCode run_hogwild(const BenchFlags& o) {
   require_length(o);
   return show(o, bench_hogwild(o.scale, static_cast<int>(o.repeats)));
 }
 
 // The program itself, and tools/two-hosts of the tree that it was built in.
-ExitCode run_transport(const Options& o) {
+ExitCode run_transport(const BenchFlags& o) {
   if (o.repeats < 1 || o.repeats > 1000)
     throw ConfigError(fmt::format("--repeats {} is not in 1..1000", o.repeats));
   TransportBenchOptions transport;
@@ -185,7 +185,7 @@ std::vector<std::uint64_t> sizes_in(const std::string& list) {
   return sizes;
 }
 
-ExitCode run_collective(const Options& o, const CollectiveOptions& c) {
+ExitCode run_collective(const BenchFlags& o, const CollectiveOptions& c) {
   require_length(o);
   if (c.procs < 2 || c.procs > 1024)
     throw ConfigError(fmt::format("--procs {} is not in 2..1024", c.procs));
@@ -209,7 +209,7 @@ ExitCode run_collective_one(const CollectiveOptions& c) {
   return ExitCode::kOk;
 }
 
-ExitCode run_ps(const Options& o, const PsOptions& p) {
+ExitCode run_ps(const BenchFlags& o, const PsOptions& p) {
   require_length(o);
   PsBenchOptions ps;
   ps.shoal = std::filesystem::read_symlink("/proc/self/exe");
@@ -228,7 +228,7 @@ ExitCode run_ps_one(const PsOptions& p) {
   return ExitCode::kOk;
 }
 
-ExitCode run_training(const Options& o, const TrainOptions& t) {
+ExitCode run_training(const BenchFlags& o, const TrainOptions& t) {
   require_length(o);
   if (t.workers < 1 || t.workers > 1024)
     throw ConfigError(fmt::format("--workers {} is not in 1..1024", t.workers));
@@ -264,7 +264,7 @@ ExitCode run_rank(const RankOptions& o) {
 }  // namespace
 
 Command bench_command() {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<BenchFlags>();
   Command sim{.name = "sim",
               .summary = "the simulator: messages a second, memory of a node, a thousand nodes",
               .options = {{"--scale", "length of the runs; 0.01 is a smoke test", &o->scale},
@@ -281,7 +281,7 @@ Command bench_command() {
                   {"--json", "also write the rows to this file", &o->json},
                   {"--markdown", "print the table as Markdown", &o->markdown}},
       .run = [o] { return run_transport(*o); }};
-  auto p = std::make_shared<Options>();
+  auto p = std::make_shared<BenchFlags>();
   p->repeats = 9;
   Command optim{.name = "optim",
                 .summary = "updates of 5.8 M parameters by every optimizer, beside memcpy",

@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct CalibrateFlags {
   TrainFlags flags;
   std::string batches = "64";
   std::string encode = "fp32";
@@ -65,7 +65,7 @@ void print_found(const Calibration& c) {
   link("between", c.between);
 }
 
-ExitCode run(Options o) {
+ExitCode run_calibrate(CalibrateFlags o) {
   if (!(o.seconds > 0 && o.seconds <= 60))
     throw ConfigError(fmt::format("--seconds {}: take 0.1 to 60", o.seconds));
   const std::vector<std::uint64_t> batches = batches_in(o.batches);
@@ -114,7 +114,7 @@ ExitCode run(Options o) {
 }  // namespace
 
 Command calibrate_command() {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<CalibrateFlags>();
   TrainFlags& f = o->flags;
   return {
       .name = "calibrate",
@@ -138,7 +138,7 @@ Command calibrate_command() {
                   {"--out", "the file", &o->out},
                   {"--keep", "where `shoal train` looks for it, in place of --out", &o->keep},
                   {"--quiet", "only the file", &f.quiet}},
-      .run = [o] { return run(*o); }};
+      .run = [o] { return run_calibrate(*o); }};
 }
 
 }  // namespace shoal

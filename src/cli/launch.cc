@@ -13,7 +13,7 @@
 namespace shoal {
 namespace {
 
-struct Options {
+struct LaunchFlags {
   std::string ranks;
   std::uint64_t restarts = 0;
   bool keep_going = false;
@@ -24,7 +24,7 @@ struct Options {
   std::vector<std::string> words;  // without the dashes
 };
 
-LaunchOptions job_options(const Options& o, const std::vector<std::string>* program) {
+LaunchOptions job_options(const LaunchFlags& o, const std::vector<std::string>* program) {
   if (program == nullptr)
     throw ConfigError(fmt::format("launch: write -- before the program: shoal launch -n 4 -- {}",
                                   o.words.empty() ? "PROGRAM ARGUMENT..." : o.words.front()));
@@ -52,7 +52,7 @@ LaunchOptions job_options(const Options& o, const std::vector<std::string>* prog
   return job;
 }
 
-ExitCode run(const Options& o, const std::vector<std::string>* program) {
+ExitCode run_launch(const LaunchFlags& o, const std::vector<std::string>* program) {
   try {
     return static_cast<ExitCode>(run_job(job_options(o, program)));
   } catch (const CannotRun& error) {
@@ -64,7 +64,7 @@ ExitCode run(const Options& o, const std::vector<std::string>* program) {
 }  // namespace
 
 Command launch_command(const std::vector<std::string>* program) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<LaunchFlags>();
   return {
       .name = "launch",
       .summary = "start the processes of a job and watch them: shoal launch -n 4 -- PROGRAM ...",
@@ -82,7 +82,7 @@ Command launch_command(const std::vector<std::string>* program) {
                    &o->listen},
                   {"--name", "of the job; by default after the program", &o->name},
                   {"PROGRAM", "what to run, with its arguments, after --", &o->words}},
-      .run = [o, program] { return run(*o, program); }};
+      .run = [o, program] { return run_launch(*o, program); }};
 }
 
 }  // namespace shoal

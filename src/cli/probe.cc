@@ -111,12 +111,12 @@ std::vector<int> threads_in(const std::string& text) {
   return threads;
 }
 
-struct Options {
+struct ProbeFlags {
   std::string model, shape, threads = "1", formats = "both";
   std::uint64_t batch = 64;
 };
 
-ExitCode run_probe(const Options& o) {
+ExitCode run_probe(const ProbeFlags& o) {
   const SampleShape shape = shape_from_words(o.shape);
   const TorchPlugin torch =
       TorchPlugin::load(plugin_directories(std::filesystem::read_symlink("/proc/self/exe")));
@@ -183,7 +183,7 @@ SampleShape shape_from_words(const std::string& words) {
 }
 
 Command probe_command() {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<ProbeFlags>();
   return {.name = "probe",
           .summary = "how long a step of a model takes, by threads and memory format",
           .options = {{"--model", "as for train", &o->model, true},

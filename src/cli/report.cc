@@ -12,14 +12,14 @@
 namespace shoal {
 namespace {
 
-struct Options {
+struct ReportFlags {
   std::vector<std::string> runs;
   std::string out = "report.html";
   bool text = false;
   double target = 0;
 };
 
-ExitCode run(const Options& o) {
+ExitCode run_report(const ReportFlags& o) {
   if (o.runs.empty())
     throw ConfigError("name the folders of finished runs, as in: shoal report runs/*");
   if (o.target < 0 || !std::isfinite(o.target))
@@ -37,7 +37,7 @@ ExitCode run(const Options& o) {
 }  // namespace
 
 Command report_command() {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<ReportFlags>();
   return {.name = "report",
           .summary = "one page of finished runs: curves, costs, where the time went, who won",
           .options = {{"runs", "folders of finished runs, live or simulated", &o->runs},
@@ -47,7 +47,7 @@ Command report_command() {
                        "them reached",
                        &o->target},
                       {"--text", "only print, and write nothing", &o->text}},
-          .run = [o] { return run(*o); }};
+          .run = [o] { return run_report(*o); }};
 }
 
 }  // namespace shoal

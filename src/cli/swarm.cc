@@ -14,7 +14,7 @@
 namespace shoal {
 namespace {
 
-struct Options {
+struct SwarmFlags {
   std::string workload = "sync";
   std::uint64_t seeds = 1000;
   std::uint64_t first = 0;
@@ -23,18 +23,17 @@ struct Options {
 };
 
 const std::map<std::string, Workload>& workloads() {
-  static const std::map<std::string, Workload> kAll = {{"decentral", decentral_scenario},
-                                                       {"served", served_scenario},
-                                                       {"sync", sync_scenario}};
+  static const std::map<std::string, Workload> kAll = {
+      {"decentral", decentral_scenario}, {"served", served_scenario}, {"sync", sync_scenario}};
   return kAll;
 }
 
-ExitCode exit_code(Verdict verdict) {
+ExitCode exit_code(SeedVerdict verdict) {
   switch (verdict) {
-    case Verdict::Fine: return ExitCode::kOk;
-    case Verdict::Liveness: return ExitCode::kLiveness;
-    case Verdict::Correctness: return ExitCode::kCorrectness;
-    case Verdict::Determinism: return ExitCode::kLostDeterminism;
+    case SeedVerdict::Fine: return ExitCode::kOk;
+    case SeedVerdict::Liveness: return ExitCode::kLiveness;
+    case SeedVerdict::Correctness: return ExitCode::kCorrectness;
+    case SeedVerdict::Determinism: return ExitCode::kLostDeterminism;
   }
   return ExitCode::kCrash;
 }
@@ -52,17 +51,17 @@ ExitCode replay(const Workload& workload, Seed seed) {
              seconds(report.outcome.end), report.outcome.hash);
   print_counts("probes hit", report.outcome.probes);
   print_counts("events checked", report.seen);
-  if (report.verdict != Verdict::Fine) fmt::print("{}\n{}\n", report.recorder, report.problem);
+  if (report.verdict != SeedVerdict::Fine) fmt::print("{}\n{}\n", report.recorder, report.problem);
   return exit_code(report.verdict);
 }
 
-ExitCode run(const Options& o) {
+ExitCode run_swarm(const SwarmFlags& o) {
   const auto workload = workloads().find(o.workload);
   if (o.seed >= 0) return replay(workload->second, Seed(static_cast<std::uint64_t>(o.seed)));
   // A failed check ends the process; the hook of run_seed has printed the seed by then.
   const SwarmReport swarm = run_swarm(
       workload->second, Seed(o.first), o.seeds, o.failures_max, [&](const SeedReport& report) {
-        if (report.verdict == Verdict::Fine) return;
+        if (report.verdict == SeedVerdict::Fine) return;
         fmt::print("seed {}: {}\n  replay: shoal swarm --workload {} --seed {}\n", report.seed,
                    report.problem, o.workload, report.seed);
         std::fflush(stdout);
@@ -78,7 +77,7 @@ ExitCode run(const Options& o) {
 }  // namespace
 
 Command swarm_command() {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<SwarmFlags>();
   std::vector<std::string> names;
   for (const auto& [name, workload] : workloads()) names.push_back(name);
   return {.name = "swarm",
@@ -88,7 +87,7 @@ Command swarm_command() {
                       {"--first", "the first of them", &o->first},
                       {"--seed", "replay this one and tell it in full", &o->seed},
                       {"--failures-max", "stop after as many failures", &o->failures_max}},
-          .run = [o] { return run(*o); }};
+          .run = [o] { return run_swarm(*o); }};
 }
 
 }  // namespace shoal

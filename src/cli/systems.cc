@@ -13,7 +13,7 @@
 namespace shoal {
 namespace {
 
-struct Options {
+struct SystemsFlags {
   bool json = false;
   bool markdown = false;
 };
@@ -164,7 +164,7 @@ void print_json() {
   fmt::print("{}\n", all.dump(2));
 }
 
-ExitCode run(const Options& o) {
+ExitCode run_systems(const SystemsFlags& o) {
   if (o.json && o.markdown) throw ConfigError("--json and --markdown: take one of them");
   if (o.json) {
     print_json();
@@ -179,13 +179,13 @@ ExitCode run(const Options& o) {
 }  // namespace
 
 Command systems_command() {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<SystemsFlags>();
   return {.name = "systems",
           .summary = "the systems that --like takes: axes, year, citation",
           .options = {{"--json", "for programs", &o->json},
                       {"--markdown", "docs/systems.md: also the axes, and what excludes what",
                        &o->markdown}},
-          .run = [o] { return run(*o); }};
+          .run = [o] { return run_systems(*o); }};
 }
 
 }  // namespace shoal

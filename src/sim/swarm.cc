@@ -35,34 +35,34 @@ SeedReport run_seed(const Workload& workload, Seed seed) {
   const Outcome& outcome = report.outcome;
   for (const auto& checker : checkers) {
     report.seen[std::string(checker->name())] = checker->seen();
-    if (checker->violations().empty() || report.verdict != Verdict::Fine) continue;
-    report.verdict = Verdict::Correctness;
+    if (checker->violations().empty() || report.verdict != SeedVerdict::Fine) continue;
+    report.verdict = SeedVerdict::Correctness;
     report.problem = checker->violations().front();
   }
-  const auto wrong = [&](Verdict verdict, std::string problem) {
-    if (report.verdict != Verdict::Fine) return;
+  const auto wrong = [&](SeedVerdict verdict, std::string problem) {
+    if (report.verdict != SeedVerdict::Fine) return;
     report.verdict = verdict;
     report.problem = std::move(problem);
   };
   if (!outcome.errors.empty()) {
     const NodeError& e = outcome.errors.front();
-    wrong(Verdict::Correctness, fmt::format("node {}.{}: {}", e.node, e.incarnation, e.what));
+    wrong(SeedVerdict::Correctness, fmt::format("node {}.{}: {}", e.node, e.incarnation, e.what));
   }
   if (!outcome.finished)
-    wrong(Verdict::Liveness,
+    wrong(SeedVerdict::Liveness,
           fmt::format("not done at {:.3f} s\n{}", seconds(outcome.end), outcome.waiting_for));
   if (std::string problem = scenario.judge(); !problem.empty())
-    wrong(Verdict::Correctness, std::move(problem));
-  if (report.verdict != Verdict::Fine) report.recorder = describe(scenario) + recorder.dump(40);
+    wrong(SeedVerdict::Correctness, std::move(problem));
+  if (report.verdict != SeedVerdict::Fine) report.recorder = describe(scenario) + recorder.dump(40);
   return report;
 }
 
 SeedReport run_seed_twice(const Workload& workload, Seed seed) {
   SeedReport first = run_seed(workload, seed);
-  if (first.verdict != Verdict::Fine) return first;
+  if (first.verdict != SeedVerdict::Fine) return first;
   const SeedReport second = run_seed(workload, seed);
   if (second.outcome.hash != first.outcome.hash) {
-    first.verdict = Verdict::Determinism;
+    first.verdict = SeedVerdict::Determinism;
     first.problem = fmt::format("two runs of one seed differ: {:#018x} and {:#018x}",
                                 first.outcome.hash, second.outcome.hash);
   }
@@ -84,7 +84,7 @@ SwarmReport run_swarm(const Workload& workload, Seed first, std::uint64_t count,
     for (const auto& [probe, hits] : report.outcome.probes) swarm.probes[probe] += hits;
     for (const auto& [checker, events] : report.seen) swarm.seen[checker] += events;
     progress(report);
-    if (report.verdict == Verdict::Fine) continue;
+    if (report.verdict == SeedVerdict::Fine) continue;
     swarm.failures.push_back(std::move(report));
     if (swarm.failures.size() >= failures_max) break;
   }

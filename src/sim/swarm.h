@@ -34,11 +34,11 @@ struct Scenario {
 
 using Workload = std::function<Scenario(Seed)>;
 
-enum class Verdict : std::uint8_t { Fine, Liveness, Correctness, Determinism };
+enum class SeedVerdict : std::uint8_t { Fine, Liveness, Correctness, Determinism };
 
 struct SeedReport {
   Seed seed;
-  Verdict verdict = Verdict::Fine;
+  SeedVerdict verdict = SeedVerdict::Fine;
   std::string problem;   // empty when fine
   std::string recorder;  // the last events, when not
   Outcome outcome;

@@ -21,6 +21,8 @@
 //   decision travels behind the chunks that it is about. Chunks of fewer elements than workers do
 //   not wait: not all would hear of them. Sums are in the order of ranks, and every element is
 //   updated once, so that the bits are those of every other order with `--exchange direct`.
+//   Between workers of one host nothing waits for a link, and every chunk costs two of them a turn
+//   of their loops: there buckets go as backward makes them.
 //   The next pass begins only when the step is over where
 //     - the optimizer needs norms of the whole gradient (clipping, LARS, LAMB),
 //     - the model has running statistics, which passes change in place and workers average,

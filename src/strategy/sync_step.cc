@@ -48,7 +48,8 @@ void SyncStep::begin_view(const View& view, std::vector<bool> guests) {
   in_place_ = updater == Updater::Everyone || updater == Updater::Apart ||
               (updater == Updater::Owners && one_host) || view.size() == 1;
   // What of it can be begun early is in sync_priority.cc.
-  goes_early_ = options_.recipe.priority && updater == Updater::Everyone && view.size() > 1 &&
+  in_chunks_ = options_.recipe.priority && !one_host;
+  goes_early_ = in_chunks_ && updater == Updater::Everyone && view.size() > 1 &&
                 rounds(options_.rule) == 0 && replica_.rest().n == Elements(0) &&
                 options_.recipe.balance == Balance::Even && options_.recipe.accumulate == 1 &&
                 options_.recipe.epoch_fraction >= 1;
@@ -78,6 +79,7 @@ Task<std::string> SyncStep::choose_exchange(const Group& group, bool anew) {
 }
 
 Exchange SyncStep::exchange_of(const Group& group, Bytes size) const {
+  if (options_.recipe.priority) return Exchange::Direct;
   const Exchange exchange = options_.recipe.exchange;
   if (exchange != Exchange::Auto) return exchange;
   return choose(costs_, shape_of(group), size).exchange;
@@ -112,7 +114,7 @@ Task<void> SyncStep::run(const Group& group) {
   co_await returned(gradients_lent_[turn_]);
   begin_encoding(group);
   co_await take_early_pass(group);
-  if (options_.recipe.priority) begin_chunks(group);
+  if (in_chunks_) begin_chunks(group);
   if (options_.recipe.shards > 0) {
     co_await compute_shards(group);
   } else if (options_.recipe.turnout != Turnout::All) {
@@ -132,13 +134,13 @@ Task<void> SyncStep::run(const Group& group) {
         tasks.spawn(compute_now(ready, group));
       }
       Channel<Ready>& made = taken_ != nullptr ? taken_->ready : ready;
-      if (options_.recipe.priority) {
+      if (in_chunks_) {
         co_await exchange_chunks(group, made, tasks);
       } else {
         co_await exchange_as_ready(group, made, tasks);
       }
     }
-    if (computed || (!options_.recipe.overlap && !options_.recipe.priority))
+    if (computed || (!options_.recipe.overlap && !in_chunks_))
       for (const Ready& bucket : buckets_) tasks.spawn(exchange(group, bucket));
   });
   total_ = Sums();

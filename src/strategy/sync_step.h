@@ -275,6 +275,7 @@ class SyncStep {
   std::vector<std::optional<Reading>> gradients_there_;
   std::vector<std::vector<std::optional<Reading>>> parts_there_;
   // Where what is needed first goes first.
+  bool in_chunks_ = false;   // in this view: its members are on several hosts
   bool goes_early_ = false;  // in this view: the next pass begins before the step has ended
   Elements chunk_n_;
   std::deque<Chunk> chunks_;

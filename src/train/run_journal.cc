@@ -65,10 +65,11 @@ void RunJournal::view_begun(const View& view) {
   view_ = view.generation;
   const bool ends_now = std::exchange(ending_, view.ending) != view.ending;
   // Lives are counted from 1, so that each tells how many of its node were lost before.
-  lost_ = options_.nodes - std::min<std::uint64_t>(options_.nodes, view.size());
   for (const Member& m : view.members) lives_[m.node] = m.incarnation;
-  for (const auto& [node, life] : lives_) lost_ += life.value() - 1;
-  if (ends_now) totals_.lost_nodes = lost_;
+  std::uint64_t replaced = 0;
+  for (const auto& [node, life] : lives_) replaced += life.value() - 1;
+  lost_ = replaced + options_.nodes - std::min<std::uint64_t>(options_.nodes, view.size());
+  totals_.lost_nodes = ends_now ? lost_ : std::max(totals_.lost_nodes, replaced);
   const bool speaks = spokesman(view) == node_.id;
   if (totals_.speaks && !speaks) show(progress_.end());
   totals_.late = speaks && (totals_.late || !totals_.speaks);

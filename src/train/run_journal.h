@@ -96,8 +96,9 @@ class RunJournal final : public Journal {
   RunTotals totals_;
   Generation view_;
   std::map<NodeId, Incarnation> lives_;  // of every node, the last that was seen
-  std::uint64_t lost_ = 0;      // nodes, if a step is made in this view, or it is the first that is
-                                // ending: in later ones they may have left in peace
+  // Nodes, if a step is made in this view, or it is the first that is ending: in later ones who is
+  // not there may have left in peace. Who was replaced was lost in any case.
+  std::uint64_t lost_ = 0;
   Ending ending_ = Ending::No;  // of the view
   Generation asked_;            // in this view, that the job ends
   Score epoch_score_;           // since the last evaluation

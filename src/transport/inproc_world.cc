@@ -155,6 +155,7 @@ void InprocWorld::begin(LifeId id) {
   Member member;
   member.node = id.first;
   member.role = options_.role(id.first);
+  member.host = options_.host(id.first);
   member.incarnation = id.second;
   InprocCoordinator::Listener listener;
   listener.view = [this, &h, id](ViewPtr view) {

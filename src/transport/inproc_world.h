@@ -41,6 +41,7 @@ struct InprocOptions {
   Duration stall_after = std::chrono::seconds(5);
   CoordinatorOptions coordinator{};  // expected is set to `nodes`
   std::function<Role(NodeId)> role = [](NodeId) { return Role::Worker; };
+  std::function<HostId(NodeId)> host = [](NodeId) { return HostId(0); };  // what it says it is on
   // What carries the messages of one life of a node, made on the thread of its loop. Empty: an
   // InprocEndpoint.
   std::function<std::unique_ptr<LiveEndpoint>(LiveLoop&, Env&, NodeId, Incarnation)> endpoint = {};

@@ -23,11 +23,13 @@ std::map<NodeId, std::vector<float>> simulated(SyncJob& job, std::size_t P) {
   return std::exchange(job.results, {});
 }
 
-std::map<NodeId, std::vector<float>> in_process(SyncJob& job, std::size_t P, std::size_t loops) {
+std::map<NodeId, std::vector<float>> in_process(SyncJob& job, std::size_t P, std::size_t loops,
+                                                std::uint32_t hosts = 1) {
   SimDisk disk(Seed(4));
-  InprocWorld world({.nodes = P, .loops = loops, .seed = Seed(4)}, [&](Env& env, NodeId node) {
-    return std::make_unique<SimFiles>(disk, env, node);
-  });
+  InprocOptions options{.nodes = P, .loops = loops, .seed = Seed(4)};
+  options.host = [hosts](NodeId node) { return HostId(node.value() % hosts); };
+  InprocWorld world(
+      options, [&](Env& env, NodeId node) { return std::make_unique<SimFiles>(disk, env, node); });
   for (const NodeEnd& end : world.run(job.program()))
     EXPECT_EQ(static_cast<int>(end.how), static_cast<int>(NodeEnd::How::Returned));
   return std::exchange(job.results, {});
@@ -52,8 +54,10 @@ TEST(SyncInproc, WhatIsNeededFirstGoesFirstAndTheBitsAreTheSame) {
     job.sync.recipe.priority = true;
     job.sync.chunk = Bytes(512);
     EXPECT_EQ(simulated(job, P), expected);
-    EXPECT_EQ(in_process(job, P, 1), expected) << P << " workers on one thread";
-    EXPECT_EQ(in_process(job, P, P), expected) << P << " workers on as many threads";
+    for (const std::uint32_t hosts : {1U, 2U, 5U}) {
+      EXPECT_EQ(in_process(job, P, 1, hosts), expected) << P << " workers on one thread";
+      EXPECT_EQ(in_process(job, P, P, hosts), expected) << P << " workers on as many threads";
+    }
   }
 }
 

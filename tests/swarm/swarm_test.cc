@@ -52,7 +52,7 @@ TEST(Swarm, ThreeHundredSeedsOfJobsWithServersAreFine) {
 
 void expect_fine_with_servers(std::uint64_t seed) {
   const SeedReport r = run_seed_twice(served_scenario, Seed(seed));
-  EXPECT_EQ(r.verdict, Verdict::Fine) << seed << ": " << r.problem;
+  EXPECT_EQ(r.verdict, SeedVerdict::Fine) << seed << ": " << r.problem;
 }
 
 // It waited for its turn, was counted as never there, and was then taken after all.
@@ -117,7 +117,7 @@ TEST(Swarm, ANodeThatNeverEndsIsALivenessFailure) {
         });
       },
       Seed(1));
-  EXPECT_EQ(r.verdict, Verdict::Liveness);
+  EXPECT_EQ(r.verdict, SeedVerdict::Liveness);
   EXPECT_NE(r.problem.find("node 1.1 up"), std::string::npos) << r.problem;
 }
 
@@ -130,7 +130,7 @@ TEST(Swarm, ANodeThatThrowsIsACorrectnessFailure) {
         });
       },
       Seed(1));
-  EXPECT_EQ(r.verdict, Verdict::Correctness);
+  EXPECT_EQ(r.verdict, SeedVerdict::Correctness);
   EXPECT_NE(r.problem.find("no such sample"), std::string::npos) << r.problem;
 }
 
@@ -142,7 +142,7 @@ TEST(Swarm, AWrongResultIsACorrectnessFailure) {
         return s;
       },
       Seed(1));
-  EXPECT_EQ(r.verdict, Verdict::Correctness);
+  EXPECT_EQ(r.verdict, SeedVerdict::Correctness);
   EXPECT_EQ(r.problem, "parameter 3 is 4");
 }
 
@@ -153,7 +153,7 @@ TEST(Swarm, AProgramThatLooksBeyondTheSeedLosesDeterminism) {
         return scenario_of([&](Node& node) -> Task<> { co_await node.env.sleep(1ms * ++calls); });
       },
       Seed(1));
-  EXPECT_EQ(r.verdict, Verdict::Determinism);
+  EXPECT_EQ(r.verdict, SeedVerdict::Determinism);
 }
 
 TEST(Swarm, ACancellationThatEscapesTheProgramIsAnError) {
@@ -165,7 +165,7 @@ TEST(Swarm, ACancellationThatEscapesTheProgramIsAnError) {
         });
       },
       Seed(1));
-  EXPECT_EQ(r.verdict, Verdict::Correctness);
+  EXPECT_EQ(r.verdict, SeedVerdict::Correctness);
   EXPECT_NE(r.problem.find("Cancelled escaped"), std::string::npos) << r.problem;
 }
 

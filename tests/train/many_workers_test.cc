@@ -174,6 +174,27 @@ TEST_F(ManyWorkers, WhoWasNeverLostSpeaksOnAndCountsTheLost) {
   EXPECT_THAT(printed, HasSubstr("epoch 10 done"));
 }
 
+// As of a worker whose group lost its leader, while others made all the steps that were left.
+TEST_F(ManyWorkers, WhoCameBackWasLostThoughNoStepFollows) {
+  start();
+  world->run([this](Node& node) -> Task<void> {
+    if (node.id != NodeId(1)) co_return;
+    RunFolder folder(node.files, {});
+    RunJournal told(node, folder, journal);
+    View view;
+    for (std::uint32_t n = 0; n < 3; ++n) {
+      Member& member = view.members.emplace_back();
+      member.node = NodeId(n);
+      member.incarnation = Incarnation(n == 0 ? 2 : 1);
+    }
+    told.view_begun(view);
+    EXPECT_EQ(told.totals().lost_nodes, 1U);
+    view.members.pop_back();
+    told.view_begun(view);
+    EXPECT_EQ(told.totals().lost_nodes, 1U) << "the other may have left in peace";
+  });
+}
+
 TEST_F(ManyWorkers, WithFewerThanTheMinimumNobodyMakesAStep) {
   CoordinatorOptions views;
   views.minimum = 2;
