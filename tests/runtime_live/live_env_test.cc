@@ -211,6 +211,17 @@ TEST_P(LiveEnvWork, TimersFireBetweenTheSlicesOfALongPiece) {
   EXPECT_TRUE(fired);
 }
 
+TEST_P(LiveEnvWork, ATinyPieceIsDoneAtOnceAndALargeOneIsNot) {
+  const auto program = [&](Env& e) -> Task<void> {
+    const std::uint64_t before = loop.turns();
+    co_await e.work(Work::Reduce, Elements(1000), [] {});
+    EXPECT_EQ(loop.turns(), before);
+    co_await e.work(Work::Reduce, Elements(10'000), [] {});
+    EXPECT_GT(loop.turns(), before);
+  };
+  run_task(loop, program(*env));
+}
+
 TEST_P(LiveEnvWork, WorkOfSeveralTasksIsDoneOnceEach) {
   std::vector<int> done(20);
   const auto one = [](Env& e, int& mine) -> Task<void> {
@@ -226,12 +237,12 @@ TEST_P(LiveEnvWork, WorkOfSeveralTasksIsDoneOnceEach) {
 TEST_P(LiveEnvWork, CancelledWhileQueuedItNeverRuns) {
   bool ran = false;
   const auto queued = [&](Env& e) -> Task<void> {
-    co_await e.work(Work::Copy, Elements(1), [&ran] { ran = true; });
+    co_await e.work(Work::Copy, Elements(1 << 20), [&ran] { ran = true; });
   };
   // The compute thread is held by this function while the other waits behind it.
   std::latch cancelled(1);
   const auto first = [&](Env& e) -> Task<void> {
-    co_await e.work(Work::Copy, Elements(1), [&] {
+    co_await e.work(Work::Copy, Elements(1 << 20), [&] {
       if (GetParam().compute_thread) cancelled.wait();
     });
   };

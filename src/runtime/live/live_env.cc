@@ -15,6 +15,13 @@ namespace {
 constexpr Duration kLongest = std::chrono::hours(24 * 365 * 100);
 // Fewer elements take less time than the way to another thread and back.
 constexpr Elements kSmall{1 << 14};
+// And these less than a turn of the loop; a few of them need not wait for the next one.
+constexpr Elements kTiny{1 << 12};
+constexpr int kTinyPerTurn = 4;
+
+bool long_by_nature(const WorkOp& op) {
+  return op.kind() == Work::Forward || op.kind() == Work::Backward || op.kind() == Work::Io;
+}
 
 std::exception_ptr run(WorkOp& op) {
   try {
@@ -105,15 +112,22 @@ bool LiveEnv::stays_here(const WorkOp& op) const {
   const Line& line = line_of(op);
   const bool waits_here = lines_->model.there > 0 || !line.here.empty();
   if (&line == &lines_->exchange && waits_here) return true;
-  const bool long_by_nature =
-      op.kind() == Work::Forward || op.kind() == Work::Backward || op.kind() == Work::Io;
-  if (line.there > 0 || long_by_nature) return false;
+  if (line.there > 0 || long_by_nature(op)) return false;
   return !line.here.empty() || op.n() <= kSmall;
+}
+
+// Timers and messages must not wait until there are no more of them.
+bool LiveEnv::another_this_turn() {
+  if (std::exchange(lines_->turn, loop_->turns()) != loop_->turns()) lines_->tiny = 0;
+  return lines_->tiny++ < kTinyPerTurn;
 }
 
 void LiveEnv::start_work(WorkOp& op) {
   Line& line = line_of(op);
   if (stays_here(op)) {
+    const bool next = line.here.empty() && line.there == 0;
+    const bool tiny = op.n() <= kTiny && !long_by_nature(op);
+    if (next && tiny && another_this_turn()) return finish(op, run(op));
     line.here.push_back(&op);
     return schedule();
   }

@@ -57,10 +57,13 @@ class LiveEnv final : public Env {
   struct Lines {
     Line model, exchange, io;
     bool scheduled = false;
+    std::uint64_t turn = 0;  // of the loop,
+    int tiny = 0;            // and how many pieces of work were done in it at once
   };
   Line& line_of(const WorkOp& op) const;
   ComputeThread* thread_of(const WorkOp& op) const;
   bool stays_here(const WorkOp& op) const;
+  bool another_this_turn();
   void hurry(Line& line);
   void schedule();
   void run_next(Line& line);

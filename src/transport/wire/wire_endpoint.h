@@ -110,6 +110,7 @@ class WireEndpoint final : public LiveEndpoint, private Mailbox::Host, private C
   Outgoing* connect(NodeId to);
   Header check(Parcel& parcel);  // throws Corrupt
   void take_in_order(Parcel& parcel, std::uint64_t sequence);
+  void take(Parcel& parcel);
   void forget(Incoming& incoming);
   void end_flight(Flight& flight);
   void end_fetch(Parcel& parcel);

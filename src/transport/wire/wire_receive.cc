@@ -75,6 +75,10 @@ void WireEndpoint::take_in_order(Parcel& parcel, std::uint64_t sequence) {
   }
   if (parcel.incarnation < in.incarnation) return mailbox_.deliver(parcel);  // To be dropped.
   Lane& lane = in.lanes[parcel.lane];
+  if (sequence == lane.due && lane.early.empty()) {  // nearly always
+    ++lane.due;
+    return take(parcel);
+  }
   const bool fresh = sequence >= lane.due && lane.early.emplace(sequence, &parcel).second;
   if (!fresh)
     throw Corrupt(fmt::format("message from node {} by {}: number {} has come before, {} is due",
@@ -83,12 +87,13 @@ void WireEndpoint::take_in_order(Parcel& parcel, std::uint64_t sequence) {
     Parcel& next = *lane.early.begin()->second;
     lane.early.erase(lane.early.begin());
     ++lane.due;
-    if (next.tag.group == kNoteGroup) {
-      take_note(next);
-    } else {
-      mailbox_.deliver(next);
-    }
+    take(next);
   }
+}
+
+void WireEndpoint::take(Parcel& parcel) {
+  if (parcel.tag.group == kNoteGroup) return take_note(parcel);
+  mailbox_.deliver(parcel);
 }
 
 void WireEndpoint::forget(Incoming& incoming) {
