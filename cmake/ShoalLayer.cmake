@@ -18,13 +18,13 @@ function(shoal_add_folders)
   endforeach()
 endfunction()
 
-# shoal_layer(NAME SOURCES file... [DEPENDS layer...] [LIBRARIES target...] [HEADERS target...] [EACH])
+# shoal_layer(NAME SOURCES file... [DEPENDS layer...] [LIBRARIES target...] [HEADERS target...] [COLD])
 # Makes the library shoal_NAME (alias shoal::NAME). DEPENDS names layers, LIBRARIES anything else that can be
 # linked; both are passed on to whoever links this layer. HEADERS are libraries without a binary, for this layer's
 # sources alone: an installed Shoal does not ask for them. A layer of headers alone becomes an INTERFACE library.
-# EACH: its files have private names in common, and are compiled each by itself.
+# COLD: what it does is done seldom, and is not worth the time that -O2 takes to compile it.
 function(shoal_layer name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "EACH" "" "SOURCES;DEPENDS;LIBRARIES;HEADERS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "COLD" "" "SOURCES;DEPENDS;LIBRARIES;HEADERS")
   shoal_reject_leftovers("shoal_layer(${name})" "${arg_UNPARSED_ARGUMENTS}")
   set(compiled ${arg_SOURCES})
   list(FILTER compiled INCLUDE REGEX "\\.cc$")
@@ -47,8 +47,9 @@ function(shoal_layer name)
   endif()
   if(compiled)
     shoal_precompile_layer_headers(shoal_${name})
-    if(NOT arg_EACH)
-      shoal_compile_in_batches(shoal_${name})
+    shoal_compile_in_batches(shoal_${name})
+    if(arg_COLD)
+      target_compile_options(shoal_${name} PRIVATE -O1)
     endif()
   endif()
 endfunction()
@@ -91,7 +92,7 @@ endfunction()
 
 # shoal_test(NAME SOURCES file... [DEPENDS layer...] [LIBRARIES target...] [LABELS label...] [TORCH] [EACH])
 # Makes the GoogleTest program NAME and registers each of its tests; with TORCH it includes libtorch, which the folder
-# has asked for; EACH is that of shoal_layer. The label says where a test runs:
+# has asked for; EACH: its files have private names in common, and are compiled each by itself. The label says where a test runs:
 #   fast (the default)  milliseconds, no processes or clock; also runs under the sanitizers
 #   live                real processes, files or time
 #   slow                whole training runs and large swarms

@@ -61,7 +61,8 @@ class Processes : public testing::Test {
   // Dead, or a zombie that its new parent has not collected yet.
   static bool is_dead(pid_t pid) {
     std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-    const std::string stat((std::istreambuf_iterator<char>(file)), {});
+    std::string stat;
+    std::getline(file, stat);  // empty also if it dies between being opened and being read
     return stat.empty() || stat.find(") Z") != std::string::npos;
   }
   // A killed process closes its files, which is what its group sees, before it is counted as dead.
