@@ -13,6 +13,7 @@ endif()
 # No NDEBUG: checks stay on in release. -g1 keeps line numbers in stack traces at a small cost.
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")
 set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g")
+set(shoal_test_flags -O0 $<$<CONFIG:Release>:-g0>)  # of test programs: see shoal_test
 
 add_compile_options(
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Werror
@@ -34,6 +35,7 @@ endif()
 if(shoal_sanitize_flags)
   # Instrumented code takes long to optimize: -O1 halves that, and runs fast enough.
   set(CMAKE_CXX_FLAGS_RELEASE "-O1 -g")
+  set(shoal_test_flags -O0)
   add_compile_options(${shoal_sanitize_flags} -fno-omit-frame-pointer)
   add_link_options(${shoal_sanitize_flags})
 endif()

@@ -107,8 +107,8 @@ function(shoal_test name)
   add_executable(${name} ${arg_SOURCES})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   # To optimize GoogleTest's macros takes as long as all the rest, for nothing: the code under test is in the
-  # layers. It also runs coroutines without optimization, where g++ once failed.
-  target_compile_options(${name} PRIVATE -O0)
+  # layers. It also runs coroutines without optimization, where g++ once failed. Failures name their lines.
+  target_compile_options(${name} PRIVATE ${shoal_test_flags})
   if(NOT arg_EACH)
     shoal_compile_in_batches(${name})
   endif()
@@ -134,7 +134,7 @@ function(shoal_test_objects name)
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   target_compile_options(${name} PRIVATE -fPIE)
   if(NOT arg_OPTIMIZED)
-    target_compile_options(${name} PRIVATE -O0)
+    target_compile_options(${name} PRIVATE ${shoal_test_flags})
     shoal_precompile_test_headers(${name})
   endif()
   list(TRANSFORM arg_DEPENDS PREPEND "shoal::")
@@ -152,7 +152,7 @@ function(shoal_precompile_test_headers name)
     # A program, because programs are compiled with other flags than libraries.
     file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/test_headers.cc" CONTENT "int main() {}\n")
     add_executable(shoal_test_headers "${PROJECT_BINARY_DIR}/test_headers.cc")
-    target_compile_options(shoal_test_headers PRIVATE -O0)
+    target_compile_options(shoal_test_headers PRIVATE ${shoal_test_flags})
     target_link_libraries(shoal_test_headers PRIVATE fmt::fmt GTest::gmock GTest::gtest)
     target_precompile_headers(shoal_test_headers PRIVATE
       <gmock/gmock.h> <gtest/gtest.h> <fmt/core.h> <functional> <map> <memory> <string> <vector>)
