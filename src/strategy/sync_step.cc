@@ -53,6 +53,7 @@ void SyncStep::begin_view(const View& view, std::vector<bool> guests) {
                 rounds(options_.rule) == 0 && replica_.rest().n == Elements(0) &&
                 options_.recipe.balance == Balance::Even && options_.recipe.accumulate == 1 &&
                 options_.recipe.epoch_fraction >= 1;
+  gate_.reset();
   if (goes_early_) in_place_ = false;
   added_late_ = in_place_ && updater == Updater::Owners && view.size() > 1 &&
                 options_.recipe.shards == 0 && rounds(options_.rule) == 0;

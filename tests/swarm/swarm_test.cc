@@ -50,6 +50,14 @@ TEST(Swarm, ThreeHundredSeedsOfJobsWithServersAreFine) {
 
 // ---- Seeds that found something
 
+// The last of a host made its steps behind the gate of the view before, which nobody opened.
+TEST(Swarm, AViewOfOneHostHasNoGateOfTheOneBefore) {
+  for (const std::uint64_t seed : {324U, 1489U}) {
+    const SeedReport r = run_seed_twice(sync_scenario, Seed(seed));
+    EXPECT_EQ(r.verdict, SeedVerdict::Fine) << seed << ": " << r.problem;
+  }
+}
+
 void expect_fine_with_servers(std::uint64_t seed) {
   const SeedReport r = run_seed_twice(served_scenario, Seed(seed));
   EXPECT_EQ(r.verdict, SeedVerdict::Fine) << seed << ": " << r.problem;
