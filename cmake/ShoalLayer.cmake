@@ -92,7 +92,8 @@ endfunction()
 
 # shoal_test(NAME SOURCES file... [DEPENDS layer...] [LIBRARIES target...] [LABELS label...] [TORCH] [EACH])
 # Makes the GoogleTest program NAME and registers each of its tests; with TORCH it includes libtorch, which the folder
-# has asked for; EACH: its files have private names in common, and are compiled each by itself. The label says where a test runs:
+# has asked for; EACH: its files have private names in common, and are compiled each by itself. The label says where a
+# test runs:
 #   fast (the default)  milliseconds, no processes or clock; also runs under the sanitizers
 #   live                real processes, files or time
 #   slow                whole training runs and large swarms
