@@ -23,7 +23,8 @@ void choose_compute(TrainRun& run) {
     run.choice = run.handed->compute;
   } else {
     ComputeWish wish = wish_of(run.flags);
-    wish.only_kept = run.company.part == Part::Worker;  // The others are at work, or probe too.
+    // One that comes back finds the others at work, and what it probed when they began.
+    wish.only_kept = run.company.part == Part::Worker && run.place.life > 1;
     ProbeTask task;
     task.model = run.flags.model;
     task.shape = run.dataset.train->shape();

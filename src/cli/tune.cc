@@ -1,6 +1,8 @@
 #include "cli/tune.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/file.h>
 
 #include <algorithm>
 #include <array>
@@ -12,6 +14,7 @@
 
 #include "base/error.h"
 #include "cli/probe.h"
+#include "launch/descriptor.h"
 
 namespace shoal {
 namespace {
@@ -124,6 +127,17 @@ void keep_choice(const fs::path& cache, const std::string& key, const ComputeCho
        << ' ' << choice.threads << '\n';
 }
 
+// Of the workers that are started on a host at the same time one probes while the others wait, and
+// then find what it kept. Whoever dies holds it no more.
+Descriptor wait_for_turn(const fs::path& cache) {
+  std::error_code ignored;
+  fs::create_directories(cache.parent_path(), ignored);
+  Descriptor turn(open((cache.string() + ".lock").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644));
+  while (turn.valid() && flock(turn.get(), LOCK_EX) != 0 && errno == EINTR) {
+  }
+  return turn;
+}
+
 ComputeChoice best_of(const std::vector<Probed>& probed, const ComputeChoice& plain) {
   const auto is_plain = [&](const Probed& p) {
     return p.blas == plain.blas && p.channels_last == plain.channels_last &&
@@ -150,6 +164,8 @@ ComputeChoice choose_compute(const ComputeWish& wish, const ProbeTask& task, int
   const std::string key = cache_key(wish, task, cores);
   if (auto kept = kept_choice(cache, key)) return *kept;
   if (wish.only_kept) return plain;
+  const Descriptor turn = wait_for_turn(cache);
+  if (auto kept = kept_choice(cache, key)) return *kept;
 
   // Threads and format first, with the first kernels; then the other kernels with the best of them.
   std::vector<Probed> probed;
