@@ -34,6 +34,8 @@ constexpr int kLooksPerStall = 5;
 constexpr Duration kShortSleep = std::chrono::microseconds(250);
 constexpr Duration kLongSleep = std::chrono::microseconds(1000);
 constexpr int kSpinTimesMax = 16;
+// Polls of a turn that only spins: a look at the clock takes as long as a few of them.
+constexpr int kPollsPerSpin = 8;
 
 int checked(int result, const char* call) {
   SHOAL_CHECK(result >= 0, "{}: {}", call, std::strerror(errno));
@@ -116,6 +118,7 @@ void LiveLoop::run() {
 void LiveLoop::turn() {
   ++turns_;
   turn_time_ = now();
+  spin_until_ = std::max(spin_until_, turn_time_ + std::exchange(spin_for_, Duration::zero()));
   if (!watched_.empty() && turns_ % kTurnsPerLook == 0) wait(0);
   run_injected();
   run_deferred();
@@ -184,10 +187,9 @@ bool LiveLoop::poll() {
   for (std::size_t i = 0; i < pollers_.size(); ++i) {
     const Polled polled = pollers_[i];
     if (polled.poller == nullptr || !polled.poller->poll()) continue;
-    if (!std::exchange(any, true)) turn_time_ = now();
-    if (polled.spin <= Duration::zero()) continue;
+    any = true;
     const int times = pollers_[i].poller == nullptr ? 1 : spin_times(*polled.poller);
-    spin_until_ = std::max(spin_until_, turn_time_ + polled.spin * times);
+    spin_for_ = std::max(spin_for_, polled.spin * times);
   }
   std::erase_if(pollers_, [](const Polled& p) { return p.poller == nullptr; });
   return any;
@@ -203,7 +205,11 @@ int LiveLoop::spin_times(const Poller& poller) const {
   return poller.busy() ? kSpinTimesMax : spin_times_;
 }
 
-bool LiveLoop::spin() { return !pollers_.empty() && turn_time_ < spin_until_; }
+bool LiveLoop::spin() {
+  if (pollers_.empty() || turn_time_ >= spin_until_) return false;
+  for (int i = 0; i < kPollsPerSpin && !poll() && !has_work();) ++i;
+  return true;
+}
 
 void LiveLoop::judge_sleep(Duration slept) {
   if (slept < kShortSleep) {

@@ -90,8 +90,8 @@ class LiveLoop {
 
   // The loop's thread.
   void run();
-  // When this turn began, or something was last polled in it: for what need not be exact, since a
-  // look at the clock costs as much as half a small message.
+  // When this turn began, or its sleep ended: for what need not be exact, since a look at the clock
+  // costs as much as half a small message.
   Time turn_time() const { return turn_time_; }
   void defer(Function function);  // runs in the next turn, so that timers and messages get theirs
   Timer at(Time time, Function function);
@@ -175,7 +175,8 @@ class LiveLoop {
   std::vector<Polled> pollers_;
   Time turn_time_{};
   Time spin_until_{};
-  int spin_times_ = 1;  // a power of two
+  Duration spin_for_{};  // from the next turn on: something was polled in this one
+  int spin_times_ = 1;   // a power of two
   std::atomic<int> away_ = 0;
   std::vector<Watched> stall_sources_;
   Timer stall_check_ = nullptr;
