@@ -28,12 +28,12 @@ std::string describe(const Event& e) {
                      e.group, e.generation, e.a, e.b, e.c);
 }
 
-Recorder::Recorder(std::size_t depth) : depth_(depth) {
+Recorder::Recorder(std::size_t depth, Hashed hashed)
+    : depth_(depth), hashed_(hashed == Hashed::Yes) {
   SHOAL_CHECK(depth > 0 && (depth & (depth - 1)) == 0, "depth {} is no power of two", depth);
 }
 
-void Recorder::record(Event event) {
-  event.sequence = sequence_++;
+void Recorder::add_to_hash(const Event& event) {
   hash_.add(static_cast<std::uint64_t>(event.at.time_since_epoch().count()));
   hash_.add(std::uint64_t{event.node.value()} << 32U | event.peer.value());
   hash_.add(std::uint64_t{event.generation.value()} << 32U | event.incarnation.value());
@@ -41,7 +41,11 @@ void Recorder::record(Event event) {
   hash_.add(event.a);
   hash_.add(event.b);
   hash_.add(event.c);
+}
 
+void Recorder::record(Event event) {
+  event.sequence = sequence_++;
+  if (hashed_) add_to_hash(event);
   const std::size_t node = event.node == kNobody ? 0 : event.node.value() + 1;
   if (node >= rings_.size()) rings_.resize(node + 1);
   Ring& ring = rings_[node];

@@ -87,8 +87,11 @@ class Observer {
 // Thread safety: one thread records; dump() may be called from a signal handler's loop turn.
 class Recorder {
  public:
+  // No two live runs are alike, and nobody asks for their hashes, which cost more than the rest.
+  enum class Hashed : bool { No, Yes };
+  static constexpr std::size_t kDepth = 1024;
   // Keeps the last `depth` events of each node (a power of two, grown on demand).
-  explicit Recorder(std::size_t depth = 1024);
+  explicit Recorder(std::size_t depth = kDepth, Hashed hashed = Hashed::Yes);
 
   void observe(Observer& observer) { observers_.push_back(&observer); }
   void record(Event event);
@@ -106,7 +109,10 @@ class Recorder {
     std::vector<Event> events;
     std::size_t next = 0;
   };
+  void add_to_hash(const Event& event);
+
   std::size_t depth_;
+  const bool hashed_;
   std::uint64_t sequence_ = 0;
   Hash hash_;
   std::vector<Observer*> observers_;

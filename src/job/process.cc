@@ -81,7 +81,7 @@ class Process::Impl {
   const NodeId node_;
   const ProcessInfo who_;
   LiveLoop loop_;
-  Recorder recorder_;
+  Recorder recorder_{Recorder::kDepth, Recorder::Hashed::No};
   std::optional<ComputeThread> compute_, io_;
   LiveEnv env_;  // of the process: of its links and its store, not of the node
   TcpControlNet net_;

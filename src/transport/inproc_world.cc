@@ -30,7 +30,7 @@ struct InprocWorld::Host {
   Host(std::size_t number, const LoopOptions& options) : index(number), loop(options) {}
   std::size_t index;
   LiveLoop loop;
-  Recorder recorder;
+  Recorder recorder{Recorder::kDepth, Recorder::Hashed::No};
   std::optional<ComputeThread> compute, io;
   std::map<LifeId, std::unique_ptr<Life>> lives;
 };

@@ -158,6 +158,16 @@ TEST(Recorder, TheHashChangesWithOrderCountAndFinalState) {
   EXPECT_NE(recorder.hash(), before);
 }
 
+TEST(Recorder, WithoutAHashItRecordsAllTheSame) {
+  Recorder recorder(4, Recorder::Hashed::No);
+  const std::uint64_t before = recorder.hash();
+  for (std::uint64_t a = 0; a < 6; ++a) recorder.record(event(NodeId(0), a));
+  EXPECT_EQ(recorder.hash(), before);
+  EXPECT_EQ(recorder.events(), 6U);
+  ASSERT_EQ(recorder.last(NodeId(0)).size(), 4U);
+  EXPECT_EQ(recorder.last(NodeId(0)).front().a, 2U);
+}
+
 class Counter : public Observer {
  public:
   void on(const Event& e) override { seen.push_back(e.sequence); }
