@@ -1,5 +1,8 @@
 #include "collective/butterfly.h"
 
+#include <bit>
+#include <vector>
+
 #include "collective/fold.h"
 #include "collective/reduce.h"
 #include "collective/steps.h"
@@ -8,26 +11,40 @@ namespace shoal {
 namespace {
 
 // Sent, not given: nobody may add to what another still reads.
-Task<void> double_up(const Group& group, Range data, Range scratch, std::uint64_t operation) {
+Task<void> double_up(const Group& group, Range data, Range sum, Range scratch,
+                     std::uint64_t operation) {
   Endpoint& endpoint = group.node.endpoint;
+  Range mine = data;
   std::uint64_t round = 2;
   for (std::uint64_t d = 1; d < group.size(); d *= 2, ++round) {
     const NodeId partner = group.at(group.rank.value() ^ d);
     const Tag tag = group.tag(operation, round);
     const auto done =
-        co_await all(endpoint.send(partner, tag, data.bytes()),
+        co_await all(endpoint.send(partner, tag, mine.bytes()),
                      endpoint.recv(Match{.from = partner, .tag = tag}, scratch.bytes()));
     require_size(std::get<1>(done), data.bytes().size);
-    std::vector<const float*> terms{data.data().data(), scratch.data().data()};
-    co_await sum_up(group.node.env, data, 2, std::move(terms));
+    std::vector<const float*> terms{mine.data().data(), scratch.data().data()};
+    co_await sum_up(group.node.env, sum, 2, std::move(terms));
+    mine = sum;
   }
+}
+
+Task<void> double_up_in_place(const Group& group, Range data, Range scratch,
+                              std::uint64_t operation) {
+  return double_up(group, data, data, scratch, operation);
 }
 
 }  // namespace
 
 Task<void> butterfly_all_reduce(const Group& group, Range data, Range scratch,
                                 std::uint64_t operation) {
-  return folded(group, double_up, data, scratch, operation);
+  return folded(group, double_up_in_place, data, scratch, operation);
+}
+
+Task<void> butterfly_all_reduce(const Group& group, Range data, Range sum, Range scratch,
+                                std::uint64_t operation) {
+  SHOAL_CHECK(group.size() > 1 && std::has_single_bit(group.size()));
+  return double_up(group, data, sum, scratch, operation);
 }
 
 }  // namespace shoal

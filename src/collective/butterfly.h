@@ -25,4 +25,9 @@ namespace shoal {
 Task<void> butterfly_all_reduce(const Group& group, Range data, Range scratch,
                                 std::uint64_t operation);
 
+// The same out of place: `data` stays as it is, and what the first round adds up goes to `sum`.
+// REQUIRES: P is a power of two, and more than one.
+Task<void> butterfly_all_reduce(const Group& group, Range data, Range sum, Range scratch,
+                                std::uint64_t operation);
+
 }  // namespace shoal

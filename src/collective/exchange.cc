@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
 #include <string>
 #include <vector>
 
@@ -58,16 +59,38 @@ namespace {
 
 constexpr std::uint64_t kUnderWay = 4;
 
+Task<void> copy_and_reduce(Exchange exchange, const Group& group, Range data, Range sum,
+                           Range scratch, std::uint64_t operation) {
+  co_await group.node.env.work(Work::Copy, data.n, [&] { copy(data.bytes(), sum.bytes()); });
+  co_await all_reduce(exchange, group, sum, scratch, operation);
+}
+
+// From `data` to `sum`, which may be one.
+Task<void> all_reduce(Exchange exchange, const Group& group, Range data, Range sum, Range scratch,
+                      std::uint64_t operation) {
+  if (data.arena == sum.arena && data.at == sum.at)
+    return all_reduce(exchange, group, sum, scratch, operation);
+  const bool swaps_at_once = group.size() > 1 && std::has_single_bit(group.size());
+  if (exchange == Exchange::Butterfly && swaps_at_once)
+    return butterfly_all_reduce(group, data, sum, scratch, operation);
+  return copy_and_reduce(exchange, group, data, sum, scratch, operation);
+}
+
 // Every `kUnderWay`-th piece from `first` on, one after the other.
 Task<void> some_pieces(Exchange exchange, const Group& group, Range data, Range sum, Range scratch,
                        std::uint64_t operation, std::uint64_t pieces, std::uint64_t first) {
-  for (std::uint64_t i = first; i < pieces; i += kUnderWay) {
-    const Range from = part_of(data, i, pieces);
-    const Range to = part_of(sum, i, pieces);
-    if (from.arena != to.arena || from.at != to.at)
-      co_await group.node.env.work(Work::Copy, from.n, [&] { copy(from.bytes(), to.bytes()); });
-    co_await all_reduce(exchange, group, to, part_of(scratch, i, pieces), operation + i);
-  }
+  for (std::uint64_t i = first; i < pieces; i += kUnderWay)
+    co_await all_reduce(exchange, group, part_of(data, i, pieces), part_of(sum, i, pieces),
+                        part_of(scratch, i, pieces), operation + i);
+}
+
+Task<void> all_pieces(Exchange exchange, const Group& group, Range data, Range sum, Range scratch,
+                      std::uint64_t operation, std::uint64_t pieces) {
+  co_await with_group([&](TaskGroup& tasks) -> Task<> {
+    for (std::uint64_t first = 0; first < std::min(pieces, kUnderWay); ++first)
+      tasks.spawn(some_pieces(exchange, group, data, sum, scratch, operation, pieces, first));
+    co_return;
+  });
 }
 
 }  // namespace
@@ -80,15 +103,8 @@ Task<void> all_reduce_in_pieces(Exchange exchange, const Group& group, Range dat
                                 Range scratch, std::uint64_t operation, Elements piece) {
   SHOAL_CHECK_EQ(data.n, sum.n);
   const std::uint64_t pieces = pieces_of(data.n, piece);
-  if (pieces == 1) {
-    co_await some_pieces(exchange, group, data, sum, scratch, operation, 1, 0);
-    co_return;
-  }
-  co_await with_group([&](TaskGroup& tasks) -> Task<> {
-    for (std::uint64_t first = 0; first < std::min(pieces, kUnderWay); ++first)
-      tasks.spawn(some_pieces(exchange, group, data, sum, scratch, operation, pieces, first));
-    co_return;
-  });
+  if (pieces == 1) return all_reduce(exchange, group, data, sum, scratch, operation);
+  return all_pieces(exchange, group, data, sum, scratch, operation, pieces);
 }
 
 }  // namespace shoal

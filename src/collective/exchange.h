@@ -39,8 +39,8 @@ Task<void> all_reduce(Exchange exchange, const Group& group, Range data, Range s
                       std::uint64_t operation);
 
 // The same from `data` to `sum`, which may be one, in pieces of at most so many elements. A few are
-// under way at once: while one is copied or added up another is on the wire. Takes the operations
-// [operation, operation + pieces_of(data.n, piece)).
+// under way at once: while one is copied or added up another is on the wire. `data` stays as it is,
+// and must until the end. Takes the operations [operation, operation + pieces_of(data.n, piece)).
 Task<void> all_reduce_in_pieces(Exchange exchange, const Group& group, Range data, Range sum,
                                 Range scratch, std::uint64_t operation, Elements piece);
 std::uint64_t pieces_of(Elements n, Elements piece);

@@ -19,9 +19,8 @@ Task<void> sum_up(Env& env, Range out, std::uint64_t count, std::vector<const fl
     const std::uint64_t n = std::min(kSlice, out.n.value() - at);
     co_await env.work(Work::Reduce, Elements(n * adds), [&] {
       if (whole.empty()) return;  // a phantom
-      std::vector<const float*> here;
-      for (const float* term : terms) here.push_back(term + at);
-      sum(whole.subspan(at, n), here, store);
+      sum(whole.subspan(at, n), terms, store);
+      for (const float*& term : terms) term += n;
     });
   }
 }

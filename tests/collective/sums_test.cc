@@ -67,7 +67,7 @@ TEST_P(AllReduce, SumsRankCodedInputsForAnyNumberOfMembersAndElements) {
 
 TEST_P(AllReduce, InPiecesLeavesItsInputAloneAndSumsAll) {
   const auto [exchange, kind] = GetParam();
-  for (const std::uint32_t P : {1U, 2U, 3U, 5U}) {
+  for (const std::uint32_t P : {1U, 2U, 3U, 4U, 5U}) {
     std::atomic<std::uint32_t> right = 0;
     run_in(kind, P, [&, exchange = exchange](Node& node) -> Task<> {
       const Group group = group_of(node);
