@@ -124,4 +124,10 @@ Task<void> direct_all_reduce(const Group& group, Range data, std::uint64_t opera
   co_await direct_all_gather(group, data, operation);
 }
 
+Task<void> direct_all_reduce(const Group& group, Range data, Range sum, std::uint64_t operation) {
+  const Range own = part_of(sum, group.rank.value(), group.size());
+  co_await direct_reduce_scatter(group, data, own, operation);
+  co_await direct_all_gather(group, sum, operation);
+}
+
 }  // namespace shoal

@@ -46,4 +46,7 @@ Task<void> direct_all_gather(const Group& group, Range data, const Cuts& cuts,
 // Both: on return `data` holds the sum over all members.
 Task<void> direct_all_reduce(const Group& group, Range data, std::uint64_t operation);
 
+// The same out of place: `data` stays as it is, and the sum goes to `sum`.
+Task<void> direct_all_reduce(const Group& group, Range data, Range sum, std::uint64_t operation);
+
 }  // namespace shoal

@@ -70,6 +70,7 @@ Task<void> all_reduce(Exchange exchange, const Group& group, Range data, Range s
                       std::uint64_t operation) {
   if (data.arena == sum.arena && data.at == sum.at)
     return all_reduce(exchange, group, sum, scratch, operation);
+  if (exchange == Exchange::Direct) return direct_all_reduce(group, data, sum, operation);
   const bool swaps_at_once = group.size() > 1 && std::has_single_bit(group.size());
   if (exchange == Exchange::Butterfly && swaps_at_once)
     return butterfly_all_reduce(group, data, sum, scratch, operation);

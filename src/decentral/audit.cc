@@ -16,10 +16,11 @@ void Moment::add(const Moment& other, double weight) {
   size += std::abs(weight) * other.size;
 }
 
-Moment moment_of(std::span<const float> x) {
+Moment moment_of(std::span<const float> x, Elements at) {
   Moment moment;
   for (std::size_t i = 0; i < x.size(); ++i) {
-    const double term = static_cast<double>(1 + i % kWeights) * static_cast<double>(x[i]);
+    const std::uint64_t weight = 1 + (at.value() + i) % kWeights;
+    const double term = static_cast<double>(weight) * static_cast<double>(x[i]);
     moment.sum += term;
     moment.size += std::abs(term);
   }
@@ -29,7 +30,7 @@ Moment moment_of(std::span<const float> x) {
 void Move::of(Range range, double weight) {
   if (!leg_.terms.audit) return;
   parts_.push_back({range, weight});
-  before_.add(moment_of(range.data()), weight);
+  before_.add(moment_of(range.data(), range.at), weight);
 }
 
 void Move::add(std::span<const float> numbers, double weight) {
@@ -38,7 +39,8 @@ void Move::add(std::span<const float> numbers, double weight) {
 
 Moment Move::moment() const {
   Moment moment = told_;
-  for (const Part& part : parts_) moment.add(moment_of(part.range.data()), part.weight);
+  for (const Part& part : parts_)
+    moment.add(moment_of(part.range.data(), part.range.at), part.weight);
   moment.add(before_, -1);
   return moment;
 }

@@ -25,7 +25,8 @@ struct Moment {
 
   void add(const Moment& other, double weight = 1);
 };
-Moment moment_of(std::span<const float> x);
+// Of numbers that begin at `at` of a model.
+Moment moment_of(std::span<const float> x, Elements at = Elements(0));
 
 class Move {
  public:

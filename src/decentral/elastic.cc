@@ -11,7 +11,8 @@
 // w_i <- w_i - alpha d of that copy; the steps in between are kept.
 //
 // In step all do so at once: c <- c + beta (sum of all d), which everyone can compute who has the
-// mean of all models. At their own pace they ask the member that has c, one after the other.
+// mean of all models. At their own pace they ask the member that has c: in pieces, each of which is
+// an exchange of its own, so that the answer to the first comes while the last is on its way.
 //
 // Rates that follow convergence (the survey says that DeepSpark's do, and not how): each worker has
 // an alpha of its own. At a meeting it is divided by 1.1 where the mean loss of the worker's latest
@@ -154,8 +155,9 @@ class Elastic final : public Rendezvous {
       co_await company.with_others(own_turn());
       Move move(leg);
       move.of(center_.all());
-      co_await pull(met(leg), difference_.all());
+      co_await pull(met(leg).data(), center_.all(), difference_.all());
       gained_ = move.moment();
+      ++meetings_;
       let_go();
     } else {
       co_await ask_center(leg);
@@ -228,10 +230,9 @@ class Elastic final : public Rendezvous {
   }
 
   // d <- w - c;  c <- c + beta d
-  Task<void> pull(Range model, Range d) { return pull(model.data(), d); }
-  Task<void> pull(std::span<const float> w, Range difference) {
+  Task<void> pull(std::span<const float> w, Range center, Range difference) {
     const auto b = static_cast<float>(beta());
-    const std::span<float> c = center_.all().data();
+    const std::span<float> c = center.data();
     const std::span<float> d = difference.data();
     const SliceWork work = [&](std::size_t from, std::size_t to) {
       for (std::size_t i = from; i < to; ++i) {
@@ -239,39 +240,73 @@ class Elastic final : public Rendezvous {
         c[i] += b * d[i];
       }
     };
-    co_await in_slices(node_.env, Work::Update, center_.size().value(), d.empty(), Order::Forward,
-                       2, work);
-    ++meetings_;
+    // A sum, as far as the machine is concerned: it does not wait for a gradient of this member.
+    co_await in_slices(node_.env, Work::Reduce, center.n.value(), d.empty(), Order::Forward, 2,
+                       work);
   }
 
   Task<void> ask_center(Leg& leg) {
     const NodeId host = leg.company.group.view->at(host_);
-    co_await leg.company.publish(host, leg.company.tag(kModel), met(leg).bytes());
     const Match match{.from = host, .tag = leg.company.tag(kAnswer)};
-    co_await leg.company.recv(match, difference_.all().bytes());
+    const Elements piece = node_.env.buggify("elastic: small pieces") ? Elements(3) : kPiece;
+    const std::uint64_t pieces = pieces_of(N_, piece);
+    co_await with_group([&](TaskGroup& tasks) -> Task<> {
+      // All are asked for at once: behind what goes the other way a question waits for long.
+      for (std::uint64_t i = 0; i < pieces; ++i)
+        tasks.spawn(leg.company.publish(host, leg.company.tag(kModel),
+                                        part_of(met(leg), i, pieces).bytes()));
+      for (std::uint64_t i = 0; i < pieces; ++i)
+        tasks.spawn(take_answer(leg, match, part_of(difference_.all(), i, pieces)));
+      co_return;
+    });
+  }
+  static Task<void> take_answer(Leg& leg, Match match, Range answer) {
+    co_await leg.company.recv(match, answer.bytes());
   }
 
+  // Pieces come in the order in which they lie, whoever else sends some in between.
   Task<void> serve(Leg& leg) {
-    answers_.clear();
-    while (answers_.size() < leg.company.size())
-      answers_.emplace_back(node_.endpoint, N_, substance_);
+    callers_.clear();
+    while (callers_.size() < leg.company.size()) callers_.emplace_back(*this);
     const Match match{.tag = leg.company.tag(kModel)};
     while (true) {
-      Reading model = co_await leg.company.read(match, center_.all().bytes().size);
+      Reading model = co_await leg.company.read(match);
       const std::optional<Rank> rank = leg.company.group.view->rank_of(model.from());
       if (!rank) continue;
-      const Range answer = answers_[rank->value()].all();
+      Caller& caller = callers_[rank->value()];
+      const Elements n(model.size().value() / sizeof(float));
+      const Elements left = N_ - caller.at;
+      require_size(model, Bytes(std::min(n, left).value() * sizeof(float)));
+      const Range center = center_.range(caller.at, n);
+      const Range answer = caller.answer.range(caller.at, n);
       co_await own_turn();
       Move move(leg);
-      move.of(center_.all());
-      co_await pull(numbers_of(model, N_), answer);
-      if (alpha() > 0) move.with(model.from());
+      move.of(center);
+      co_await pull(numbers_of(model, n), center, answer);
+      caller.gained.add(move.moment());
       let_go();
       leg.spawn(give_answer(leg, model.from(), answer));
+      caller.at += n;
+      if (caller.at == N_) ended(leg, model.from(), caller);
     }
   }
   Task<void> give_answer(Leg& leg, NodeId to, Range answer) {
     co_await leg.company.send(to, leg.company.tag(kAnswer), answer.bytes());
+  }
+
+  // An exchange with somebody who asks.
+  struct Caller {
+    explicit Caller(Elastic& elastic) : answer(elastic.model_arena()) {}
+    Arena answer;
+    Elements at{};    // so far
+    Moment gained{};  // by the center
+  };
+  void ended(Leg& leg, NodeId with, Caller& caller) {
+    ++meetings_;
+    Move move(leg);
+    move.add(std::exchange(caller.gained, Moment()));
+    if (alpha() > 0) move.with(with);
+    caller.at = Elements(0);
   }
 
   Arena center_;
@@ -279,7 +314,7 @@ class Elastic final : public Rendezvous {
   std::optional<Arena> copied_;  // the model that meets, where that is late
   bool under_way_ = false;       // a meeting has begun,
   bool came_ = false;            // and what it brings is here
-  std::deque<Arena> answers_;    // by rank, of the member that has the center
+  std::deque<Caller> callers_;   // by rank, of the member that has the center
   Rank host_;                    // who has it, at their own pace
   bool busy_ = false;            // somebody changes it
   double pull_ = 1;              // of alpha, where it adapts

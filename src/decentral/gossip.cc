@@ -88,18 +88,16 @@ class Gossip final : public Rendezvous {
   }
 
   Task<void> result(Company& company, Range model, Range out) override {
-    const std::uint64_t operation = company.operations(pieces_of(model.n, kPieceOfSum));
+    const std::uint64_t operation = company.operations(pieces_of(model.n, kPiece));
     co_await copy(company.node.env, out, model);
     if (company.alone()) co_return;
     co_await mix(company.node.env, out, weight_, out, 0);
     co_await all_reduce_in_pieces(terms_.exchange, company.group, out, sum(), scratch(), operation,
-                                  kPieceOfSum);
+                                  kPiece);
     co_await copy(company.node.env, out, sum());
   }
 
  private:
-  static constexpr Elements kPieceOfSum{1U << 18U};
-
   void note(Company& company, EventKind kind, NodeId peer, double weight) const {
     if (terms_.audit) note_weight(company, kind, peer, weight, weight_);
   }

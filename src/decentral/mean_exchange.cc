@@ -43,8 +43,7 @@ Task<bool> MeanExchange::after_step(Leg& leg, const Change& change) {
 }
 
 Task<void> MeanExchange::begin(Leg& leg) {
-  co_await copy(leg.env(), sum_.all(), leg.model());
-  if (copied_) co_await copy(leg.env(), copied_->all(), leg.model());
+  co_await copy(leg.env(), met(), leg.model());
   under_way_ = true;
   formed_ = false;
   leg.spawn(form(leg));
@@ -54,10 +53,10 @@ Task<void> MeanExchange::form(Leg& leg) {
   const Range sum = sum_.all();
   if (differences_) {
     co_await leg.company.with_others(
-        differences_->form(leg.company, leg.t(), sum, sum, scratch_.all()));
+        differences_->form(leg.company, leg.t(), met(), sum, scratch_.all()));
   } else {
     co_await leg.company.with_others(
-        sum_of_all(leg.company, terms_.exchange, sum, sum, scratch_.all()));
+        sum_of_all(leg.company, terms_.exchange, met(), sum, scratch_.all()));
   }
   formed_ = true;
   changed_.notify_all();

@@ -42,6 +42,8 @@ class MeanExchange {
   std::vector<OwnArray> own();
 
  private:
+  // What the sum is formed of.
+  Range met() { return (copied_ ? *copied_ : sum_).all(); }
   Task<void> begin(Leg& leg);
   Task<void> form(Leg& leg);
   Task<void> until_formed();

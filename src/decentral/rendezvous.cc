@@ -9,11 +9,7 @@
 #include "runtime/task_group.h"
 
 namespace shoal {
-namespace {
-
-constexpr Elements kPiece{1U << 18U};  // of a model, in sums over all
-
-}  // namespace
+namespace {}  // namespace
 
 Task<void> Rendezvous::begin(Company& company, Range model, const Roll& roll) {
   (void)company, (void)model, (void)roll;
