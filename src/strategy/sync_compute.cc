@@ -58,51 +58,64 @@ std::vector<double> SyncStep::weights() const {
 }
 
 // A lot for each worker; or one for each two; or one for each shard, neighbours to the same worker.
-std::vector<std::vector<Rank>> SyncStep::workers_of_lots() const {
+std::vector<Lot> SyncStep::empty_lots() const {
   std::vector<Rank> present;
   for (std::uint32_t r = 0; r < guests_.size(); ++r)
     if (!guests_[r]) present.emplace_back(r);
-  std::vector<std::vector<Rank>> workers;
-  workers.reserve(std::max<std::size_t>(present.size(), options_.recipe.shards));
+  std::vector<Lot> lots;
+  lots.reserve(std::max<std::size_t>(present.size(), options_.recipe.shards));
+  const auto add = [&](Rank worker, Rank deputy) {
+    lots.push_back({static_cast<std::uint32_t>(lots.size()), worker, deputy, worker});
+  };
   if (options_.recipe.shards > 0) {
     const std::vector<std::uint64_t> each =
         split(options_.recipe.shards, std::vector<double>(present.size(), 1));
     for (std::size_t i = 0; i < present.size(); ++i)
-      workers.insert(workers.end(), each[i], std::vector{present[i]});
+      for (std::uint64_t shard = 0; shard < each[i]; ++shard) add(present[i], present[i]);
   } else if (options_.recipe.turnout == Turnout::Redundant) {
     const std::size_t half = (present.size() + 1) / 2;
-    for (std::size_t i = 0; i < half; ++i) {
-      workers.push_back({present[i]});
-      if (half + i < present.size()) workers.back().push_back(present[half + i]);
-    }
+    for (std::size_t i = 0; i < half; ++i)
+      add(present[i], half + i < present.size() ? present[half + i] : present[i]);
   } else {
-    for (const Rank r : present) workers.push_back({r});
+    for (const Rank r : present) add(r, r);
   }
-  return workers;
+  return lots;
 }
 
+// The batch is leased in one go, to nobody in particular, and the lots are cut out of it: with a
+// lease for each of P workers a step would cost all replicas P squared of them.
 void SyncStep::deal(const View& view) {
   const std::uint64_t epoch = replica_.ledger.epoch() + (replica_.ledger.epoch_ended() ? 1 : 0);
   const std::uint64_t n = std::min(batch_of(view, epoch), replica_.ledger.left());
-  std::vector<std::vector<Rank>> workers = workers_of_lots();
+  lots_ = empty_lots();
   const std::vector<double> by_rank = weights();
   std::vector<double> by_lot;
-  for (const std::vector<Rank>& w : workers)
-    by_lot.push_back(options_.recipe.shards > 0 ? 1 : by_rank[w.front().value()]);
+  by_lot.reserve(lots_.size());
+  for (const Lot& lot : lots_)
+    by_lot.push_back(options_.recipe.shards > 0 ? 1 : by_rank[lot.worker.value()]);
   const std::vector<std::uint64_t> counts = split(n, by_lot);
-  lots_.clear();
-  lots_.reserve(workers.size());
-  terms_.clear();
-  for (std::uint32_t i = 0; i < workers.size(); ++i) {
-    if (counts[i] == 0 && options_.recipe.shards == 0) continue;
-    Lot lot{i, std::move(workers[i]), {}, {}, counts[i]};
-    lot.winner = lot.workers.front();
-    const Member& member = view.members[lot.winner.value()];
-    for (std::uint64_t left = counts[i]; left > 0; left -= lot.shares.back().n)
-      lot.shares.push_back(replica_.ledger.deal(member.node, member.incarnation, left));
-    if (counts[i] > 0) terms_.push_back(lot.winner);
-    lots_.push_back(std::move(lot));
+  std::vector<Share> dealt;
+  for (std::uint64_t left = n; left > 0; left -= dealt.back().n)
+    dealt.push_back(replica_.ledger.deal(kNobody, Incarnation(), left));
+  shares_.clear();
+  shares_.reserve(lots_.size() + dealt.size());  // Lots refer to them.
+  auto from = dealt.begin();
+  for (Lot& lot : lots_) {
+    lot.counted = counts[lot.number];
+    const std::size_t first = shares_.size();
+    for (std::uint64_t left = lot.counted; left > 0; left -= shares_.back().n) {
+      if (from->n == 0) ++from;
+      shares_.push_back({from->epoch, from->at, std::min(left, from->n)});
+      from->at += shares_.back().n;
+      from->n -= shares_.back().n;
+    }
+    lot.shares = std::span(shares_).subspan(first);
   }
+  if (options_.recipe.shards == 0)
+    std::erase_if(lots_, [](const Lot& lot) { return lot.counted == 0; });
+  terms_.clear();
+  for (const Lot& lot : lots_)
+    if (lot.counted > 0) terms_.push_back(lot.winner);
   batch_ = n;
 }
 

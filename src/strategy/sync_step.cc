@@ -324,14 +324,20 @@ Task<void> SyncStep::tell(const Group& group) {
 
 StepReport SyncStep::commit() {
   if (encodes_now()) commit_encoding();
+  Share run;  // of what lies end to end
   for (const Lot& lot : lots_) {
     std::uint64_t left = lot.counted;
     for (const Share& share : lot.shares) {
       const std::uint64_t n = std::min(left, share.n);
-      replica_.ledger.settle({share.epoch, share.at, n}, SampleEnd::Applied);
       left -= n;
+      if (share.epoch != run.epoch || share.at != run.at + run.n) {
+        replica_.ledger.settle(run, SampleEnd::Applied);
+        run = {share.epoch, share.at, 0};
+      }
+      run.n += n;
     }
   }
+  replica_.ledger.settle(run, SampleEnd::Applied);
   if (options_.recipe.turnout == Turnout::First) {
     replica_.ledger.settle_leases(SampleEnd::Dropped);
   } else {

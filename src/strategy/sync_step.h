@@ -29,6 +29,7 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -57,14 +58,14 @@ namespace shoal {
 
 // A part of the global batch, computed in one go.
 struct Lot {
-  std::uint32_t number = 0;  // draws of its forward pass differ by it
-  std::vector<Rank> workers;
-  std::vector<Share> shares;
-  Rank winner;                // of the workers, the one whose gradient counts; or kDropped
-  std::uint64_t counted = 0;  // samples of it that do
+  std::uint32_t number = 0;         // draws of its forward pass differ by it
+  Rank worker, deputy;              // both compute it; mostly one and the same
+  Rank winner;                      // of the two, the one whose gradient counts; or kDropped
+  std::span<const Share> shares{};  // of those of the step
+  std::uint64_t counted = 0;        // samples of it that count
 
   std::uint64_t samples() const;
-  bool is_of(Rank r) const { return std::ranges::find(workers, r) != workers.end(); }
+  bool is_of(Rank r) const { return worker == r || deputy == r; }
 };
 
 // What each member tells all others in every step.
@@ -134,7 +135,7 @@ class SyncStep {
   // sync_compute.cc: from the ledger to gradients.
   std::uint64_t batch_of(const View& view, std::uint64_t epoch) const;
   std::vector<double> weights() const;
-  std::vector<std::vector<Rank>> workers_of_lots() const;
+  std::vector<Lot> empty_lots() const;
   std::vector<SampleId> samples_of(const Lot& lot) const;
   Portion portion_of(const Lot& lot, std::size_t pass, std::size_t passes) const;
   Task<void> compute(Channel<Ready>& ready, const Group& group);
@@ -247,6 +248,7 @@ class SyncStep {
   BucketTuner tuner_;
   // Of the step.
   std::vector<Lot> lots_;
+  std::vector<Share> shares_;    // of all lots, one after the other
   std::uint64_t batch_ = 0;      // samples that count
   std::vector<Rank> terms_;      // whose gradients are added, in this order
   std::deque<Ready> buckets_;    // of the gradient

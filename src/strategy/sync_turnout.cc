@@ -91,7 +91,10 @@ Task<void> SyncStep::compute_pieces(const Group& group) {
 // At rank 0: hears who is done, and tells all when it is decided.
 Task<void> SyncStep::decide(const Group& group) {
   Candidates lots;
-  for (const Lot& lot : lots_) lots.push_back(lot.workers);
+  for (const Lot& lot : lots_) {
+    lots.push_back({lot.worker});
+    if (lot.deputy != lot.worker) lots.back().push_back(lot.deputy);
+  }
   std::vector<Rank> done;
   bool told = false;
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
