@@ -1,8 +1,14 @@
 #include "runtime/frames.h"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
+#include <memory>
 #include <new>
 #include <utility>
+#include <vector>
+
+#include "base/memory.h"
 
 namespace shoal::detail {
 namespace {
@@ -13,6 +19,8 @@ constexpr std::size_t kLargest = 0;  // Who uses a frame that is gone shall be f
 constexpr std::size_t kLargest = 4096;
 #endif
 constexpr std::size_t kGrain = 64;
+constexpr std::size_t kFirstSlab = std::size_t{64} << 10U;
+constexpr std::size_t kLargestSlab = std::size_t{32} << 20U;
 
 std::size_t size_class(std::size_t size) { return (size + kGrain - 1) / kGrain; }
 
@@ -22,6 +30,9 @@ struct Free {
 
 thread_local bool ended = false;  // Frames may outlive what the thread keeps.
 
+// Frames are cut from slabs, each twice as large as the one before: a simulation of many nodes has
+// gigabytes of them and touches them in no order, which in large pages misses the translation cache
+// less often.
 class Kept {
  public:
   Kept() = default;
@@ -29,13 +40,55 @@ class Kept {
   Kept& operator=(const Kept&) = delete;
   ~Kept() {
     ended = true;
-    for (Free* first : by_class_)
-      while (first != nullptr) ::operator delete(std::exchange(first, first->next));
+    // Somebody else has a frame of these slabs: they stay.
+    if (!all_are_here()) new std::vector<Slab>(std::move(slabs_));
   }
-  Free*& of(std::size_t size) { return by_class_[size_class(size)]; }
+  void* take(std::size_t size) {
+    Free*& first = by_class_[size_class(size)];
+    if (first != nullptr) return std::exchange(first, first->next);
+    return cut(size_class(size) * kGrain);
+  }
+  void give_back(void* frame, std::size_t size) {
+    Free*& first = by_class_[size_class(size)];
+    first = new (frame) Free{first};
+  }
 
  private:
+  struct Slab {
+    std::shared_ptr<std::byte> memory;
+    std::size_t size;
+    const std::byte* begin() const { return memory.get(); }
+    const std::byte* end() const { return memory.get() + size; }
+  };
+
+  void* cut(std::size_t size) {
+    if (room_ < size) {
+      room_ = slabs_.empty() ? kFirstSlab : std::min(2 * slabs_.back().size, kLargestSlab);
+      slabs_.push_back({allocate_zeroed(room_), room_});
+    }
+    const Slab& slab = slabs_.back();
+    room_ -= size;
+    ++cut_;
+    return slab.memory.get() + (slab.size - room_ - size);
+  }
+  bool all_are_here() {
+    std::ranges::sort(slabs_, {}, &Slab::begin);
+    const auto is_ours = [&](const Free* frame) {
+      const auto* const at = reinterpret_cast<const std::byte*>(frame);
+      const auto after = std::ranges::upper_bound(slabs_, at, {}, &Slab::begin);
+      return after != slabs_.begin() && at < std::prev(after)->end();
+    };
+    std::size_t here = 0;
+    for (const Free* frame : by_class_)
+      for (; frame != nullptr; frame = frame->next)
+        if (is_ours(frame)) ++here;
+    return here == cut_;
+  }
+
   std::array<Free*, kLargest / kGrain + 1> by_class_{};
+  std::vector<Slab> slabs_;
+  std::size_t room_ = 0;  // at the end of the last one
+  std::size_t cut_ = 0;   // frames
 };
 
 thread_local Kept kept;
@@ -44,15 +97,13 @@ thread_local Kept kept;
 
 void* take_frame(std::size_t size) {
   if (size > kLargest || ended) return ::operator new(size);
-  Free*& first = kept.of(size);
-  if (first == nullptr) return ::operator new(size_class(size) * kGrain);
-  return std::exchange(first, first->next);
+  return kept.take(size);
 }
 
 void give_back_frame(void* frame, std::size_t size) noexcept {
-  if (size > kLargest || ended) return ::operator delete(frame);
-  Free*& first = kept.of(size);
-  first = new (frame) Free{first};
+  if (size > kLargest) return ::operator delete(frame);
+  // Whose it was is not known any more: it is left alone.
+  if (!ended) kept.give_back(frame, size);
 }
 
 }  // namespace shoal::detail

@@ -11,6 +11,7 @@
 #include "base/types.h"
 #include "runtime/channel.h"
 #include "runtime/endpoint.h"
+#include "runtime/frames.h"
 #include "runtime/mailbox.h"
 #include "sim/network.h"
 
@@ -24,6 +25,10 @@ class SimEndpoint;
 // still the sender's range it is also one of the sender's flights, and is given back with that.
 class Packet final : public Transit, public Arrival, public ListHook<struct InFlights> {
  public:
+  static void* operator new(std::size_t size) { return detail::take_frame(size); }
+  static void operator delete(void* packet, std::size_t size) {
+    detail::give_back_frame(packet, size);
+  }
   void happen() override;
   void discard() override;
 
