@@ -65,7 +65,8 @@ void RunJournal::view_begun(const View& view) {
   view_ = view.generation;
   const bool ends_now = std::exchange(ending_, view.ending) != view.ending;
   // Lives are counted from 1, so that each tells how many of its node were lost before.
-  for (const Member& m : view.members) lives_[m.node] = m.incarnation;
+  for (const Member& m : view.members)
+    if (m.incarnation > Incarnation(1)) lives_[m.node] = m.incarnation;
   std::uint64_t replaced = 0;
   for (const auto& [node, life] : lives_) replaced += life.value() - 1;
   lost_ = replaced + options_.nodes - std::min<std::uint64_t>(options_.nodes, view.size());

@@ -95,14 +95,14 @@ class RunJournal final : public Journal {
   Trace trace_;
   RunTotals totals_;
   Generation view_;
-  std::map<NodeId, Incarnation> lives_;  // of every node, the last that was seen
+  std::map<NodeId, Incarnation> lives_;  // the last that was seen, of nodes that had others before
   // Nodes, if a step is made in this view, or it is the first that is ending: in later ones who is
   // not there may have left in peace. Who was replaced was lost in any case.
   std::uint64_t lost_ = 0;
-  Ending ending_ = Ending::No;  // of the view
-  Generation asked_;            // in this view, that the job ends
-  Score epoch_score_;           // since the last evaluation
-  Time epoch_begin_{};          // when it ended
+  Ending ending_ = Ending::No;            // of the view
+  Generation asked_;                      // in this view, that the job ends
+  Score epoch_score_;                     // since the last evaluation
+  Time epoch_begin_{};                    // when it ended
   std::vector<ExchangeSpan> last_spans_;  // of the last step
   Time step_begin_{};                     // when the last step or evaluation ended
   std::vector<float> step_s_;
