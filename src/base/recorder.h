@@ -94,7 +94,7 @@ class Recorder {
   explicit Recorder(std::size_t depth = kDepth, Hashed hashed = Hashed::Yes);
 
   void observe(Observer& observer) { observers_.push_back(&observer); }
-  void record(Event event);
+  void record(const Event& event);  // sequence is filled in
 
   std::uint64_t events() const { return sequence_; }
   std::uint64_t hash() const { return hash_.value(); }
@@ -109,7 +109,6 @@ class Recorder {
     std::vector<Event> events;
     std::size_t next = 0;
   };
-  void add_to_hash(const Event& event);
 
   std::size_t depth_;
   const bool hashed_;

@@ -28,7 +28,7 @@ Event message_event(EventKind kind, NodeId peer, const Tag& tag, Bytes size, std
 }
 
 Mailbox::~Mailbox() {
-  receives_.each([](RecvOp& op) { unlink(op); });
+  receives_.each([this](RecvOp& op) { unlink(op); });
   arrivals_.each([this](Arrival& a) {
     a.unlink();
     host_->dropped(a, DropReason::ReceiverGone);
@@ -65,12 +65,13 @@ RecvOp* Mailbox::first_receive(const Arrival& arrival) {
   const auto accepts = [&](RecvOp& r) { return r.match.accepts(arrival.from, arrival.tag); };
   if (!receives_by_key_.built()) return receives_.find(accepts);
   RecvOp* first = nullptr;
-  for (List<RecvOp, InReceivesByKey>* const among :
-       {&receives_by_key_.of(key_of(arrival.from, arrival.tag)),
-        &receives_by_key_.of(key_of(kAnyone, arrival.tag)), &broad_}) {
-    RecvOp* const op = among->find(accepts);
+  const auto look = [&](List<RecvOp, InReceivesByKey>& among) {
+    RecvOp* const op = among.find(accepts);
     if (op != nullptr && (first == nullptr || op->posted < first->posted)) first = op;
-  }
+  };
+  look(receives_by_key_.of(key_of(arrival.from, arrival.tag)));
+  if (from_anyone_ > 0) look(receives_by_key_.of(key_of(kAnyone, arrival.tag)));
+  look(broad_);
   return first;
 }
 
@@ -84,6 +85,7 @@ Arrival* Mailbox::first_arrival(const Match& match) {
 
 void Mailbox::wait(RecvOp& op) {
   op.posted = posted_++;
+  if (op.match.from == kAnyone) ++from_anyone_;
   receives_.push_back(op);
   put(op);
   if (!receives_by_key_.worn()) return;
@@ -94,6 +96,13 @@ void Mailbox::wait(RecvOp& op) {
   });
   receives_by_key_.build(count);
   receives_.each([this](RecvOp& r) { put(r); });
+}
+
+void Mailbox::unlink(RecvOp& op) {
+  ListHook<InMailbox>& hook = op;
+  if (hook.linked() && op.match.from == kAnyone) --from_anyone_;
+  hook.unlink();
+  static_cast<ListHook<InReceivesByKey>&>(op).unlink();
 }
 
 void Mailbox::put(RecvOp& op) {

@@ -104,10 +104,7 @@ class Mailbox {
   void wait(Arrival& arrival);
   void put(RecvOp& op);
   void put(Arrival& arrival);
-  static void unlink(RecvOp& op) {
-    static_cast<ListHook<InMailbox>&>(op).unlink();
-    static_cast<ListHook<InReceivesByKey>&>(op).unlink();
-  }
+  void unlink(RecvOp& op);
 
   Host* host_;
   // In the order in which they came; and by what they are looked for by.
@@ -115,6 +112,7 @@ class Mailbox {
   KeyTable<RecvOp, struct InReceivesByKey> receives_by_key_;  // of a sender or anyone, and a tag
   List<RecvOp, struct InReceivesByKey> broad_;                // whose masks leave bits out
   std::uint64_t posted_ = 0;
+  std::size_t from_anyone_ = 0;  // receives that wait for no sender in particular
   List<Arrival, struct InArrivals> arrivals_;
   KeyTable<Arrival, struct InArrivalsOfSender> arrivals_of_sender_;  // and a tag
   KeyTable<Arrival, struct InArrivalsOfTag> arrivals_of_tag_;

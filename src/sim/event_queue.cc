@@ -51,7 +51,11 @@ Occurrence& EventQueue::pop() {
   const Entry top = heap_.front();
   heap_.front() = heap_.back();
   heap_.pop_back();
-  if (!heap_.empty()) sift_down(0);
+  if (!heap_.empty()) {
+    sift_down(0);
+    // Of a million that wait the next one is in no cache; there is time to fetch it meanwhile.
+    __builtin_prefetch(heap_.front().what);
+  }
   --size_;
   now_ = top.at;
   ++processed_;
@@ -65,7 +69,11 @@ EventQueue::Rung EventQueue::cut(Time begin, Time end, const std::vector<Entry>&
   const Duration span = (end - begin - Duration(1)) / most + Duration(1);
   Rung rung{begin, end, span, {}};
   rung.buckets.resize((end - begin - Duration(1)) / span + 1);
-  for (const Entry& entry : entries) rung.bucket_of(entry.at).push_back(entry);
+  for (const Entry& entry : entries) {
+    std::vector<Entry>& bucket = rung.bucket_of(entry.at);
+    if (bucket.empty()) bucket.reserve(kBucket);
+    bucket.push_back(entry);
+  }
   return rung;
 }
 

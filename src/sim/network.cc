@@ -31,11 +31,11 @@ Network::Route Network::route(const Transit& t) {
   const HostId to = cluster_->nodes[t.destination.value()].host;
   if (from == to) return Route{{&memory_[from.value()]}, 1};
   Route r{{&out_[from.value()]}, 1};
-  const auto& rack_from = cluster_->hosts[from.value()].rack;
-  const auto& rack_to = cluster_->hosts[to.value()].rack;
-  if (rack_from != rack_to) {
-    if (rack_from) r.lanes[r.count++] = &up_[*rack_from];
-    if (rack_to) r.lanes[r.count++] = &down_[*rack_to];
+  if (!cluster_->racks.empty()) {
+    const auto& rack_from = cluster_->hosts[from.value()].rack;
+    const auto& rack_to = cluster_->hosts[to.value()].rack;
+    if (rack_from && rack_from != rack_to) r.lanes[r.count++] = &up_[*rack_from];
+    if (rack_to && rack_from != rack_to) r.lanes[r.count++] = &down_[*rack_to];
   }
   r.lanes[r.count++] = &in_[to.value()];
   return r;

@@ -86,7 +86,7 @@ void SimEndpoint::record(EventKind kind, NodeId peer, const Tag& tag, Bytes size
   Event event = message_event(kind, peer, tag, size, c);
   event.node = self_;
   event.incarnation = incarnation_;
-  world_->record(event);
+  world_->record(std::move(event));
 }
 
 void SimEndpoint::start_send(SendOp& op) {

@@ -15,7 +15,7 @@ Time SimEnv::now() const { return world_->now(); }
 void SimEnv::record(Event event) {
   event.node = node_;
   event.incarnation = incarnation_;
-  world_->record(event);
+  world_->record(std::move(event));
 }
 
 void SimEnv::probe(const char* what) { world_->probe(what); }

@@ -275,7 +275,8 @@ void World::view_arrives(NodeId node, Incarnation life, const ViewPtr& view) {
     if (slot(node).was_member) fence(node, "evicted: " + describe(*view));
     return;
   }
-  l.env.record(view_event(*view));
+  if (std::exchange(newest_, view) != view) view_seen_ = view_event(*view);
+  l.env.record(view_seen_);
   l.endpoint.adopt(view);
   l.membership.view_arrived(view);
 }
@@ -299,7 +300,7 @@ void World::load(HostId host, double cores, Time when) {
 
 // ---- What the parts ask
 
-void World::record(Event event) {
+void World::record(Event&& event) {
   if (!recording()) return;
   // The dead do not speak: what a killed node does while it unwinds never happened.
   if (event.node != kNobody) {
@@ -340,17 +341,21 @@ Duration World::draw_busy() {
 
 std::string World::who_waits() {
   std::string text;
+  std::map<Generation, const View*> views;  // told of once each: they name all nodes
   for (std::uint32_t node = 0; node < slots_.size(); ++node) {
     Slot& s = slots_[node];
     static constexpr const char* kStates[] = {"down", "up", "ending", "done"};
     text += fmt::format("node {}.{} {}{}", node, s.incarnation,
                         kStates[static_cast<std::size_t>(s.state)], s.frozen ? " frozen" : "");
     if (s.life) {
-      text += fmt::format(", {}", describe(s.life->membership.now()));
+      const View& view = s.life->membership.now();
+      views.try_emplace(view.generation, &view);
+      text += fmt::format(", view {}", view.generation);
       for (const std::string& line : s.life->endpoint.waiting("it")) text += "; " + line;
     }
     text += '\n';
   }
+  for (const auto& [generation, view] : views) text += describe(*view) + '\n';
   return text + "coordinator: " + coordinator_.last_reason() + '\n';
 }
 

@@ -109,7 +109,7 @@ class World {
   void fence(NodeId node, const std::string& why);
 
   bool recording() const { return options_.recorder != nullptr; }
-  void record(Event event);
+  void record(Event&& event);  // `at` is filled in
   void probe(const char* what) { ++probes_[what]; }
   bool buggify(const char* site);
   void count_message() { ++messages_; }
@@ -178,6 +178,8 @@ class World {
   std::vector<Cpu> cpus_;         // by host
   std::vector<NodeLines> lines_;  // by node
   std::vector<Slot> slots_;       // as well
+  ViewPtr newest_;                // that a node has heard of,
+  Event view_seen_;               // and what all who hear of it record
   std::vector<NodeId> ending_;
   std::vector<NodeId> cut_off_;  // by partitions; may hold a node twice
   bool healed_ = false;
