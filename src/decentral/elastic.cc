@@ -248,7 +248,7 @@ class Elastic final : public Rendezvous {
   Task<void> ask_center(Leg& leg) {
     const NodeId host = leg.company.group.view->at(host_);
     const Match match{.from = host, .tag = leg.company.tag(kAnswer)};
-    const Elements piece = node_.env.buggify("elastic: small pieces") ? Elements(3) : kPiece;
+    const Elements piece = node_.env.buggify("elastic: small pieces") ? Elements(3) : kModelPiece;
     const std::uint64_t pieces = pieces_of(N_, piece);
     co_await with_group([&](TaskGroup& tasks) -> Task<> {
       // All are asked for at once: behind what goes the other way a question waits for long.

@@ -88,12 +88,12 @@ class Gossip final : public Rendezvous {
   }
 
   Task<void> result(Company& company, Range model, Range out) override {
-    const std::uint64_t operation = company.operations(pieces_of(model.n, kPiece));
+    const std::uint64_t operation = company.operations(pieces_of(model.n, kModelPiece));
     co_await copy(company.node.env, out, model);
     if (company.alone()) co_return;
     co_await mix(company.node.env, out, weight_, out, 0);
     co_await all_reduce_in_pieces(terms_.exchange, company.group, out, sum(), scratch(), operation,
-                                  kPiece);
+                                  kModelPiece);
     co_await copy(company.node.env, out, sum());
   }
 

@@ -42,9 +42,10 @@ std::pair<Rank, std::uint64_t> furthest(const Roll& roll) {
 }
 
 Task<void> sum_of_all(Company& company, Exchange exchange, Range model, Range out, Range scratch) {
-  const std::uint64_t operation = company.operations(pieces_of(model.n, kPiece));
+  const std::uint64_t operation = company.operations(pieces_of(model.n, kModelPiece));
   if (!company.alone()) {
-    co_await all_reduce_in_pieces(exchange, company.group, model, out, scratch, operation, kPiece);
+    co_await all_reduce_in_pieces(exchange, company.group, model, out, scratch, operation,
+                                  kModelPiece);
   } else if (model.arena != out.arena) {
     co_await copy(company.node.env, out, model);
   }

@@ -79,7 +79,7 @@ std::pair<Rank, std::uint64_t> furthest(const Roll& roll);
 // ---- What several systems do
 
 // Of a model that is sent, so that what becomes of the first is under way before the last is.
-inline constexpr Elements kPiece{1U << 18U};
+inline constexpr Elements kModelPiece{1U << 18U};
 
 // The first n numbers of a message; none of a phantom's.
 std::span<const float> numbers_of(const Reading& message, Elements n);
