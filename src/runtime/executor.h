@@ -7,6 +7,7 @@
 
 #include <coroutine>
 #include <cstddef>
+#include <limits>
 #include <vector>
 
 namespace shoal {
@@ -25,10 +26,10 @@ class Executor {
   }
   bool idle() const { return size_ == 0; }
 
-  // Runs until nothing is ready; returns the number of resumptions.
-  std::size_t run_ready() {
+  // Runs until nothing is ready, or so many have run; returns the number of resumptions.
+  std::size_t run_ready(std::size_t most = std::numeric_limits<std::size_t>::max()) {
     std::size_t count = 0;
-    while (run_one()) ++count;
+    while (count < most && run_one()) ++count;
     return count;
   }
   bool run_one() {

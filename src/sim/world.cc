@@ -73,7 +73,8 @@ World::~World() {
   // Whatever still runs is cancelled, not destroyed under its own feet.
   for (Slot& s : slots_)
     if (s.life) s.life->tasks.cancel();
-  executor_.run_ready();
+  executor_.run_ready(moment_most());
+  SHOAL_CHECK(executor_.idle(), "a program spins and ignores that it is cancelled");
   for (Slot& s : slots_) {
     for (Occurrence* o : s.waiting) o->discard();
     s.life.reset();
@@ -95,12 +96,20 @@ Outcome World::run(NodeProgram program) {
   if (options_.faults.heal_at > Time{}) at(options_.faults.heal_at, [this] { heal_everything(); });
 
   const Time limit = Time(options_.time_limit);
+  const std::uint64_t most = moment_most();
+  std::uint64_t moment = 0;  // what has happened since time last passed
   while (true) {
-    resumptions_ += executor_.run_ready();
+    const std::uint64_t resumed = executor_.run_ready(most - moment);
+    resumptions_ += resumed;
+    moment += resumed;
+    if (moment >= most) break;
     bury();
     if (!executor_.idle()) continue;
     if (!unfinished() || queue_.empty() || queue_.now() > limit) break;
-    dispatch(queue_.pop());
+    const Time before = queue_.now();
+    Occurrence& next = queue_.pop();
+    moment = queue_.now() > before ? 0 : moment + 1;
+    dispatch(next);
   }
 
   Outcome outcome;
@@ -113,6 +122,9 @@ Outcome World::run(NodeProgram program) {
   outcome.fired = fired_;
   outcome.probes = probes_;
   if (!outcome.finished) outcome.waiting_for = who_waits();
+  if (moment >= most)
+    outcome.waiting_for +=
+        fmt::format("time stands still: {} things happened at this moment\n", moment);
   if (recording()) {
     options_.recorder->mix(static_cast<std::uint64_t>(outcome.end.time_since_epoch().count()));
     options_.recorder->mix(outcome.messages);
@@ -141,6 +153,10 @@ void World::at_node(NodeId node, Time when, std::function<void()> what) {
   call->life = slot(node).incarnation;
   queue_.schedule(std::max(when, now()), *call);
 }
+
+// What may happen at one moment. A program that asks for ever and gets its answer at once would
+// never reach the limit of time.
+std::uint64_t World::moment_most() const { return 5'000'000 + 100'000 * slots_.size(); }
 
 bool World::unfinished() const {
   if (up_ > 0 || restarts_ > 0) return true;

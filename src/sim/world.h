@@ -160,6 +160,7 @@ class World {
   void heal_everything();
   void set_cut(NodeId node, bool cut);
   std::string who_waits();
+  std::uint64_t moment_most() const;
 
   Cluster cluster_;
   WorldOptions options_;

@@ -452,6 +452,15 @@ TEST(Faults, AHangIsReportedWithWhoWaitsForWhom) {
       << o.waiting_for;
 }
 
+// It was: the limit is one of virtual time, and whoever spins never reaches it.
+TEST(Faults, AProgramThatSpinsAtOneMomentIsReported) {
+  const Outcome o = run(Cluster::uniform(1, {}), [](Node& n) -> Task<> {
+    while (true) co_await n.env.sleep(0s);
+  });
+  EXPECT_FALSE(o.finished);
+  EXPECT_NE(o.waiting_for.find("time stands still"), std::string::npos) << o.waiting_for;
+}
+
 // ---- Ranges
 
 TEST(Ranges, AChangedRangeOfAnUnfinishedSendIsSeen) {
