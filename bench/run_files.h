@@ -36,6 +36,8 @@ struct RunSteps {
   bool learned() const {
     return std::isfinite(first_loss) && std::isfinite(last_loss) && last_loss < first_loss;
   }
+  // Neither learned yet nor went astray.
+  bool stood() const { return std::abs(last_loss - first_loss) < 0.01 * first_loss; }
 };
 
 // What metrics.jsonl of the folder says. The first `warmup` steps do not count. Throws Error where

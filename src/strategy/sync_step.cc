@@ -70,7 +70,7 @@ Task<std::string> SyncStep::choose_exchange(const Group& group, bool anew) {
     co_return why;
   }
   const bool open = updater_ == Updater::Everyone && options_.recipe.exchange == Exchange::Auto &&
-                    !options_.recipe.priority && !shoal::encodes(options_.recipe) &&
+                    !in_chunks_ && !shoal::encodes(options_.recipe) &&
                     group.size() > 1;
   if (!open) co_return "";
   links_.emplace(node_.endpoint, learner_.substance());
@@ -80,7 +80,7 @@ Task<std::string> SyncStep::choose_exchange(const Group& group, bool anew) {
 }
 
 Exchange SyncStep::exchange_of(const Group& group, Bytes size) const {
-  if (options_.recipe.priority) return Exchange::Direct;
+  if (in_chunks_) return Exchange::Direct;
   const Exchange exchange = options_.recipe.exchange;
   if (exchange != Exchange::Auto) return exchange;
   return choose(costs_, shape_of(group), size).exchange;
