@@ -69,13 +69,27 @@ struct Pinger {
     }
     co_return fastest;
   }
-  // The mean of several: a link may carry a first burst faster than it can go on. The first one is
-  // not of them: its memory is touched for the first time.
+  // The mean of several. The first one is not of them: its memory is touched for the first time.
   Task<double> one_way_on_average(Elements n, int times) {
     co_await out_and_back(n);
     const Time begin = group.node.env.now();
     for (int i = 0; i < times; ++i) co_await out_and_back(n);
     co_return seconds(group.node.env.now() - begin) / 2 / times;
+  }
+  // As well, all of them in a row: a link that has rested may carry a first burst faster than it
+  // can go on, and each way rests while the other one is used. `small`: one way, of a small one.
+  Task<double> one_way_in_a_row(Elements n, int times, double small) {
+    co_await out_and_back(n);
+    const Time begin = group.node.env.now();
+    for (int i = 0; i < times; ++i) {
+      if (leads) {
+        co_await group.node.endpoint.send(peer, tag, out.slice(Elements(0), n).bytes());
+      } else {
+        co_await receive(group, peer, tag, in.slice(Elements(0), n).bytes());
+      }
+    }
+    co_await out_and_back(kSmall);
+    co_return (seconds(group.node.env.now() - begin) - 2 * small) / times + small;
   }
   // Several one way, then one back.
   Task<double> burst() {
@@ -92,10 +106,15 @@ struct Pinger {
   }
 };
 
-Task<LinkCost> ping(Pinger pinger) {
+Task<LinkCost> ping(Pinger pinger, bool one_host) {
   LinkCost cost;
   const double small = co_await pinger.one_way(kSmall, kPings);
-  const double large = co_await pinger.one_way_on_average(kLarge, kLargePings);
+  double large = 0;
+  if (one_host) {
+    large = co_await pinger.one_way_on_average(kLarge, kLargePings);
+  } else {
+    large = co_await pinger.one_way_in_a_row(kLarge, kLargePings, small);
+  }
   const double burst = co_await pinger.burst();
   const auto bytes = static_cast<double>((kLarge - kSmall).value() * sizeof(float));
   cost.beta = std::max(0.0, (large - small) / bytes);
@@ -184,7 +203,7 @@ Task<CostModel> measure_links(const Group& group, LinkRoom& room, std::uint64_t 
                         group.tag(operation, round),
                         room.data.range(Elements(0), kLarge),
                         room.data.range(kLarge, kLarge)};
-    const LinkCost cost = co_await ping(pinger);
+    const LinkCost cost = co_await ping(pinger, one_host);
     if (!leads) continue;
     (one_host ? own.inside : own.between) = true;
     (one_host ? own.costs.inside : own.costs.between) = cost;

@@ -10,56 +10,82 @@
 namespace shoal {
 namespace {
 
-constexpr std::size_t kSample = 1 << 18;  // elements; more than a cache holds, with the residual
+constexpr std::uint64_t kSampleLeast = 1 << 14, kSampleMost = 1 << 21;  // elements
+constexpr std::size_t kFewer = 4;  // times, in the shorter of two samples
 constexpr int kTries = 3;
 constexpr Elements kLeast{1024};  // shorter ones take their latency, however they are sent
 constexpr const char* kCandidates[] = {"fp16", "onebit+ef", "topk:0.01+ef"};
 
-std::vector<float> sample() {
-  std::vector<float> values(kSample);
+std::vector<float> sample(Elements n) {
+  std::vector<float> values(std::clamp(n.value(), kSampleLeast, kSampleMost));
   Random random(Seed(1), Purpose::Test);
   for (float& x : values) x = static_cast<float>(random.uniform()) - 0.5F;
   return values;
 }
 
+// What it takes for so many elements, at best.
+struct CodecTimes {
+  double encode = 1, decode = 1;
+};
+Task<CodecTimes> time_codec(Env& env, const Codec& codec, std::span<const float> values) {
+  std::vector<float> rest(values.size()), sum(values.size());
+  std::vector<std::byte> bytes(codec.bound(values.size()));
+  const Elements n(values.size());
+  CodecTimes best;
+  std::size_t size = 0;
+  for (int i = 0; i < kTries; ++i) {
+    std::ranges::copy(values, rest.begin());
+    const Time begin = env.now();
+    co_await env.work(Work::Encode, n, [&] {
+      size = codec.encode_with_rest({rest, values}, rest, bytes, {});
+    });
+    const Time encoded = env.now();
+    co_await env.work(Work::Decode, n,
+                      [&] { codec.decode_add(std::span(bytes).first(size), sum); });
+    best.encode = std::min(best.encode, seconds(encoded - begin));
+    best.decode = std::min(best.decode, seconds(env.now() - encoded));
+  }
+  co_return best;
+}
+
+// A line through two lengths: a mean would charge a long tensor for what a short one takes.
+CodecSpeed line_through(const Encoding& encoding, std::size_t n_few, const CodecTimes& few,
+                        std::size_t n_many, const CodecTimes& many) {
+  const auto each = [&](double of_few, double of_many) {
+    return of_many > of_few ? (of_many - of_few) / static_cast<double>(n_many - n_few)
+                            : of_many / static_cast<double>(n_many);
+  };
+  CodecSpeed speed{encoding, each(few.encode, many.encode), each(few.decode, many.decode)};
+  const double loops = static_cast<double>(n_few) * (speed.encode + speed.decode);
+  speed.once = std::max(0.0, few.encode + few.decode - loops);
+  return speed;
+}
+
 }  // namespace
 
-Task<std::vector<CodecSpeed>> measure_codecs(const Group& group, Gathering& gathering,
+Task<std::vector<CodecSpeed>> measure_codecs(const Group& group, Gathering& gathering, Elements n,
                                              std::uint64_t operation) {
-  Env& env = group.node.env;
-  const std::vector<float> values = sample();
-  std::vector<float> rest(values.size()), sum(values.size());
+  const std::vector<float> values = sample(n);
+  const std::span<const float> short_ones = std::span(values).first(values.size() / kFewer);
   std::vector<CodecSpeed> speeds;
-  std::vector<double> seconds_each;
+  std::vector<double> numbers;
   for (const char* const name : kCandidates) {
     const Encoding encoding = parse_encoding(name);
     const std::unique_ptr<Codec> codec = make_codec(encoding);
-    std::vector<std::byte> bytes(codec->bound(values.size()));
-    double encode = 1, decode = 1;
-    std::size_t size = 0;
-    for (int i = 0; i < kTries; ++i) {
-      const Time begin = env.now();
-      co_await env.work(Work::Encode, Elements(kSample), [&] {
-        std::ranges::copy(values, rest.begin());
-        size = codec->encode_with_rest({rest, values}, rest, bytes, {});
-      });
-      const Time encoded = env.now();
-      co_await env.work(Work::Decode, Elements(kSample),
-                        [&] { codec->decode_add(std::span(bytes).first(size), sum); });
-      encode = std::min(encode, seconds(encoded - begin));
-      decode = std::min(decode, seconds(env.now() - encoded));
-    }
-    speeds.push_back({encoding, 0, 0});
-    seconds_each.push_back(encode / kSample);
-    seconds_each.push_back(decode / kSample);
+    const CodecTimes few = co_await time_codec(group.node.env, *codec, short_ones);
+    const CodecTimes many = co_await time_codec(group.node.env, *codec, values);
+    const CodecSpeed own = line_through(encoding, short_ones.size(), few, values.size(), many);
+    numbers.insert(numbers.end(), {own.encode, own.decode, own.once});
+    speeds.push_back({encoding});
   }
-  const std::span<const double> own = seconds_each;
+  const std::span<const double> own = numbers;
   const std::vector<double> all = co_await gathering.of_all(group, own, operation);
   for (std::size_t k = 0; k < speeds.size(); ++k)
     for (std::size_t r = 0; r < group.size(); ++r) {
-      const double* const theirs = &all[r * own.size() + 2 * k];
+      const double* const theirs = &all[r * own.size() + 3 * k];
       speeds[k].encode = std::max(speeds[k].encode, theirs[0]);
       speeds[k].decode = std::max(speeds[k].decode, theirs[1]);
+      speeds[k].once = std::max(speeds[k].once, theirs[2]);
     }
   co_return speeds;
 }
@@ -76,7 +102,7 @@ double predict_encoded(const EncodingCosts& costs, const CodecSpeed& codec, Elem
   const LinkCost& link = costs.shape.hosts > 1 ? costs.links.between : costs.links.inside;
   const double sent = P <= 2 ? link.alpha + bytes * link.beta
                              : 2 * link.alpha + 2 * (P - 1) / P * bytes * link.beta;
-  return elements * (codec.encode + P * codec.decode) + sent;
+  return codec.once + elements * (codec.encode + P * codec.decode) + sent;
 }
 
 Encoding choose_encoding(const EncodingCosts& costs, Elements n) {

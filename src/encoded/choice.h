@@ -2,8 +2,8 @@
 // take.
 //
 //   plain     the cheapest all-reduce of 4n bytes (collective/cost.h)
-//   encoded   n (encode + P decode) + what the form sends of c n bytes:  P = 2: alpha + c n beta;
-//             more: 2 alpha + 2 (P-1)/P c n beta
+//   encoded   once + n (encode + P decode) + what the form sends of c n bytes:
+//             P = 2: alpha + c n beta; more: 2 alpha + 2 (P-1)/P c n beta
 //
 // The smallest wins, tensor by tensor; plain wins where it is as good. All candidates keep what
 // they leave out, or round to half precision: none of them costs accuracy (docs/encodings.md).
@@ -20,15 +20,16 @@
 
 namespace shoal {
 
-// Seconds an element.
 struct CodecSpeed {
   Encoding encoding{};
-  double encode = 0;
+  double encode = 0;  // seconds an element
   double decode = 0;
+  double once = 0;  // seconds a tensor, however short: to find a threshold, say
 };
 
-// As they are on the slowest member. Takes some milliseconds, and one operation.
-Task<std::vector<CodecSpeed>> measure_codecs(const Group& group, Gathering& gathering,
+// For a gradient of n elements, as they are on the slowest member: what fits into a cache is faster
+// than what does not. Takes some tens of milliseconds at most, and one operation.
+Task<std::vector<CodecSpeed>> measure_codecs(const Group& group, Gathering& gathering, Elements n,
                                              std::uint64_t operation);
 
 struct EncodingCosts {

@@ -59,7 +59,7 @@ Task<std::string> SyncStep::choose_encodings(const Group& group, bool anew) {
   } else {
     costs.links = co_await known_links(group, *links_, "links", operation);
   }
-  costs.codecs = co_await measure_codecs(group, speeds_gathering_, operation + 1);
+  costs.codecs = co_await measure_codecs(group, speeds_gathering_, replica_.N, operation + 1);
   const Cuts pieces = learner_.pieces();
   std::vector<Encoding> chosen;
   for (const Cut& piece : pieces) chosen.push_back(choose_encoding(costs, piece.n));
