@@ -76,10 +76,8 @@ struct Pinger {
     for (int i = 0; i < times; ++i) co_await out_and_back(n);
     co_return seconds(group.node.env.now() - begin) / 2 / times;
   }
-  // As well, all of them in a row: a link that has rested may carry a first burst faster than it
-  // can go on, and each way rests while the other one is used. `small`: one way, of a small one.
-  Task<double> one_way_in_a_row(Elements n, int times, double small) {
-    co_await out_and_back(n);
+  // Several one way, then a small one back: the whole.
+  Task<double> in_a_row(Elements n, int times) {
     const Time begin = group.node.env.now();
     for (int i = 0; i < times; ++i) {
       if (leads) {
@@ -89,33 +87,22 @@ struct Pinger {
       }
     }
     co_await out_and_back(kSmall);
-    co_return (seconds(group.node.env.now() - begin) - 2 * small) / times + small;
-  }
-  // Several one way, then one back.
-  Task<double> burst() {
-    const Time begin = group.node.env.now();
-    for (int i = 0; i < kBurst; ++i) {
-      if (leads) {
-        co_await group.node.endpoint.send(peer, tag, out.slice(Elements(0), kSmall).bytes());
-      } else {
-        co_await receive(group, peer, tag, in.slice(Elements(0), kSmall).bytes());
-      }
-    }
-    co_await out_and_back(kSmall);
     co_return seconds(group.node.env.now() - begin);
   }
 };
 
+// Between hosts large ones go in a row: a link that has rested may carry a first burst faster than
+// it can go on, and to and fro each way rests while the other one is used.
 Task<LinkCost> ping(Pinger pinger, bool one_host) {
   LinkCost cost;
   const double small = co_await pinger.one_way(kSmall, kPings);
-  double large = 0;
-  if (one_host) {
-    large = co_await pinger.one_way_on_average(kLarge, kLargePings);
-  } else {
-    large = co_await pinger.one_way_in_a_row(kLarge, kLargePings, small);
+  const int pings = one_host ? kLargePings : 1;
+  double large = co_await pinger.one_way_on_average(kLarge, pings);
+  if (!one_host) {
+    const double row = co_await pinger.in_a_row(kLarge, kLargePings);
+    large = (row - 2 * small) / kLargePings + small;
   }
-  const double burst = co_await pinger.burst();
+  const double burst = co_await pinger.in_a_row(kSmall, kBurst);
   const auto bytes = static_cast<double>((kLarge - kSmall).value() * sizeof(float));
   cost.beta = std::max(0.0, (large - small) / bytes);
   cost.alpha = std::max(0.0, small - cost.beta * sizeof(float));

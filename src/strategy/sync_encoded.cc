@@ -59,7 +59,9 @@ Task<std::string> SyncStep::choose_encodings(const Group& group, bool anew) {
   } else {
     costs.links = co_await known_links(group, *links_, "links", operation);
   }
-  costs.codecs = co_await measure_codecs(group, speeds_gathering_, replica_.N, operation + 1);
+  // A phantom's codecs take as long an element whatever the number.
+  const Elements n = learner_.substance() == Substance::Real ? replica_.N : Elements(0);
+  costs.codecs = co_await measure_codecs(group, speeds_gathering_, n, operation + 1);
   const Cuts pieces = learner_.pieces();
   std::vector<Encoding> chosen;
   for (const Cut& piece : pieces) chosen.push_back(choose_encoding(costs, piece.n));

@@ -44,6 +44,14 @@ TEST(EncodingChoice, FollowsTheSpeedOfTheCodecs) {
   EXPECT_EQ(choose_encoding(costs, kLayer), Encoding());
 }
 
+// It was: a mean over a short sample charged long tensors for finding a threshold.
+TEST(EncodingChoice, WhatACodecTakesOnceCountsForShortTensorsAlone) {
+  EncodingCosts costs = costs_of(125e6, 2, 2);
+  costs.codecs[2].once = 2e-4;
+  EXPECT_EQ(to_string(choose_encoding(costs, kLayer)), "topk:0.01+ef");
+  EXPECT_EQ(to_string(choose_encoding(costs, Elements(20'000))), "onebit+ef");
+}
+
 TEST(EncodingChoice, IsExplainedWithItsNumbers) {
   const EncodingCosts slow = costs_of(125e6, 2, 2);
   const std::vector<Cut> pieces = {{Elements(0), kLayer}, {kLayer, Elements(16)}};
