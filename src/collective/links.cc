@@ -15,7 +15,7 @@
 namespace shoal {
 namespace {
 
-constexpr Elements kLarge{256 * 1024};  // elements of a large message
+constexpr Elements kLarge{1U << 18U};  // elements of a large message
 constexpr Elements kSmall{1};
 constexpr int kPings = 16;
 constexpr int kLargePings = 4;
