@@ -70,8 +70,7 @@ Task<std::string> SyncStep::choose_exchange(const Group& group, bool anew) {
     co_return why;
   }
   const bool open = updater_ == Updater::Everyone && options_.recipe.exchange == Exchange::Auto &&
-                    !in_chunks_ && !shoal::encodes(options_.recipe) &&
-                    group.size() > 1;
+                    !in_chunks_ && !shoal::encodes(options_.recipe) && group.size() > 1;
   if (!open) co_return "";
   links_.emplace(node_.endpoint, learner_.substance());
   costs_ = co_await known_links(group, *links_, "links", kLinks);
