@@ -13,10 +13,11 @@
 namespace shoal {
 namespace {
 
-// Tokens.
-constexpr std::uint64_t kConnected = 0x200;
-constexpr std::uint64_t kReady = 0x201;
-constexpr std::uint64_t kBegin = 0x202;
+// Tokens. Their numbers choose the lane, so those that connect are as many as lanes, in a row.
+constexpr std::uint64_t kReady = 0x200;
+constexpr std::uint64_t kBegin = 0x201;
+constexpr std::uint64_t kConnected = 0x202;
+constexpr std::uint32_t kLanesMost = 3;
 
 // Thread safety: every method may be called from any thread.
 class Phonebook final : public Directory {
@@ -41,16 +42,18 @@ class Phonebook final : public Directory {
   std::map<LifeId, Ways> contacts_;  // guarded by mutex_
 };
 
-// All talk to all before anything is tested: a peer that dies in the very moment in which it
-// connects breaks UCX 1.13, which ends the life of whoever it connects to (see UcxBroken and its
-// own test).
+// All talk to all, on every lane, before anything is tested: a peer that dies in the very moment in
+// which it connects breaks UCX 1.13, which ends the life of whoever it connects to (see UcxBroken
+// and its own test).
 Task<void> connect_all(Node& node, std::size_t nodes, const NodeProgram& program) {
   if (node.incarnation == Incarnation(1)) {
     co_await first_generation(node);
     for (const NodeId other : everyone(nodes))
-      if (other != node.id) co_await send_token(node, other, kConnected);
+      for (std::uint64_t lane = 0; other != node.id && lane < kLanesMost; ++lane)
+        co_await send_token(node, other, kConnected + lane);
     for (const NodeId other : everyone(nodes))
-      if (other != node.id) co_await recv_token(node, other, kConnected);
+      for (std::uint64_t lane = 0; other != node.id && lane < kLanesMost; ++lane)
+        co_await recv_token(node, other, kConnected + lane);
     // And nobody begins before all have.
     if (node.id == NodeId(0)) {
       for (std::size_t n = 1; n < nodes; ++n) co_await recv_token(node, node_id(n), kReady);
@@ -131,9 +134,12 @@ class TwoHostsUnderTest final : public WireUnderTest {
 }  // namespace
 
 std::vector<WorldKind> worlds() {
-  return {kind<UcxUnderTest<1, 1>>("UcxOneLoop"),    kind<UcxUnderTest<0, 1>>("UcxLoopEach"),
-          kind<UcxUnderTest<2, 3>>("UcxThreeLanes"), kind<ShmUnderTest<1>>("ShmOneLoop"),
-          kind<ShmUnderTest<0>>("ShmLoopEach"),      kind<TwoHostsUnderTest>("TwoHosts")};
+  return {kind<UcxUnderTest<1, 1>>("UcxOneLoop"),
+          kind<UcxUnderTest<0, 1>>("UcxLoopEach"),
+          kind<UcxUnderTest<2, kLanesMost>>("UcxThreeLanes"),
+          kind<ShmUnderTest<1>>("ShmOneLoop"),
+          kind<ShmUnderTest<0>>("ShmLoopEach"),
+          kind<TwoHostsUnderTest>("TwoHosts")};
 }
 
 }  // namespace shoal
