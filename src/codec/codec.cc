@@ -18,6 +18,15 @@ std::size_t Codec::encode_with_rest(const Source& source, std::span<float> rest,
   return size;
 }
 
+std::size_t Codec::encode_carried(std::span<const float> latest, std::span<const float> carried,
+                                  std::span<float> rest, std::span<std::byte> out,
+                                  const DrawKey& key) const {
+  SHOAL_CHECK(rest.size() == latest.size() && carried.size() == latest.size(),
+              "{} and {} elements for {}", carried.size(), rest.size(), latest.size());
+  for (std::size_t i = 0; i < rest.size(); ++i) rest[i] = latest[i] + carried[i];
+  return encode_with_rest({rest, latest}, rest, out, key);
+}
+
 void Codec::decode_list(std::span<const std::byte>, std::size_t, SparseList&) const {
   SHOAL_CHECK(false, "this codec has no lists: ask sparse() first");
 }

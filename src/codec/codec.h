@@ -1,9 +1,9 @@
 // Codec: how the numbers of a gradient become fewer bytes, and come back.
 //
 // A codec is stateless. What an encoding leaves out is the caller's to keep: encode_with_rest gives
-// it, and adding it to the next gradient is error feedback. What is drawn depends on the DrawKey
-// and the place of an element in its piece, never on the thread or the width of vectors: equal keys
-// and equal values give equal bytes on every machine.
+// it, and adding it to the next gradient, as encode_carried does, is error feedback. What is drawn
+// depends on the DrawKey and the place of an element in its piece, never on the thread or the width
+// of vectors: equal keys and equal values give equal bytes on every machine.
 //
 // Cost: a pass or two over the piece; each codec's file says what is written.
 // Failure: NaN and infinity are refused with DataError, since no encoding would let others see them
@@ -64,6 +64,12 @@ class Codec {
   // does not hold: values - decoded, rounded once.
   virtual std::size_t encode_with_rest(const Source& source, std::span<float> rest,
                                        std::span<std::byte> out, const DrawKey& key) const;
+
+  // The same for values = latest + carried, in fewer passes where the codec has a way. REQUIRES:
+  // all have n elements, and `rest` is the memory of neither.
+  virtual std::size_t encode_carried(std::span<const float> latest, std::span<const float> carried,
+                                     std::span<float> rest, std::span<std::byte> out,
+                                     const DrawKey& key) const;
 
   // Decodes to a list: for exchanges that add up lists. REQUIRES: sparse().
   virtual bool sparse() const { return false; }

@@ -84,12 +84,19 @@ class Onebit final : public Codec {
 
   std::size_t encode(const Source& source, std::span<std::byte> out,
                      const DrawKey&) const override {
-    return encode_blocks(source, nullptr, out);
+    return encode_blocks(source, nullptr, nullptr, out);
   }
   std::size_t encode_with_rest(const Source& source, std::span<float> rest,
                                std::span<std::byte> out, const DrawKey&) const override {
     SHOAL_CHECK_EQ(rest.size(), source.values.size());
-    return encode_blocks(source, rest.data(), out);
+    return encode_blocks(source, nullptr, rest.data(), out);
+  }
+  std::size_t encode_carried(std::span<const float> latest, std::span<const float> carried,
+                             std::span<float> rest, std::span<std::byte> out,
+                             const DrawKey&) const override {
+    SHOAL_CHECK(rest.size() == latest.size() && carried.size() == latest.size(),
+                "{} and {} elements for {}", carried.size(), rest.size(), latest.size());
+    return encode_blocks({rest, latest}, carried.data(), rest.data(), out);
   }
 
   void decode_add(std::span<const std::byte> in, std::span<float> sum, float scale) const override {
@@ -101,7 +108,7 @@ class Onebit final : public Codec {
       const std::byte* const signs = from.take(4 * words_of(m, 1));
       float* const to = sum.data() + at;
       if (m == kBlock) {
-        add_block(signs, means, to);
+        decode_block(signs, means, to);
       } else {
         std::uint32_t codes[kBlock];
         if (!unpack<1>(signs, m, codes)) from.corrupt("it has signs of no element");
@@ -111,7 +118,9 @@ class Onebit final : public Codec {
   }
 
  private:
-  std::size_t encode_blocks(const Source& source, float* rest, std::span<std::byte> out) const {
+  // The values are there, or, where something is carried, made in the memory of the rest.
+  std::size_t encode_blocks(const Source& source, const float* carried, float* rest,
+                            std::span<std::byte> out) const {
     require_room(*this, source, out);
     Writer to(out);
     const std::size_t n = source.values.size();
@@ -119,6 +128,7 @@ class Onebit final : public Codec {
       const std::size_t m = std::min(kBlock, n - at);
       const float* const x = source.values.data() + at;
       float* const left = rest == nullptr ? nullptr : rest + at;
+      if (carried != nullptr) add_block(source.latest.data() + at, carried + at, m, left);
       std::byte* const head = to.skip(kHead);
       std::byte* const signs = to.skip(4 * words_of(m, 1));
       const bool sound =
@@ -126,6 +136,12 @@ class Onebit final : public Codec {
       if (!sound) refuse_if_not_finite(kInfinityBits, source.values);
     }
     return to.size();
+  }
+
+  void add_block(const float* a, const float* b, std::size_t m, float* sum) const {
+    run_wide(width_, m, [=](std::size_t n) SHOAL_INLINE {
+      for (std::size_t i = 0; i < n; ++i) sum[i] = a[i] + b[i];
+    });
   }
 
   // False where an element is not finite.
@@ -159,7 +175,7 @@ class Onebit final : public Codec {
     return true;
   }
 
-  void add_block(const std::byte* signs, Means means, float* to) const {
+  void decode_block(const std::byte* signs, Means means, float* to) const {
     run_wide(width_, kBlock, [=](std::size_t) SHOAL_INLINE {
       Bits words[2];
       std::memcpy(words, signs, sizeof words);

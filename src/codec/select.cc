@@ -67,12 +67,16 @@ void masks_of(const float* x, std::size_t groups, Limits limits, Width width,
   masks_plain(x, groups, limits, masks);
 }
 
-void collect_within(std::span<const float> values, Limits limits, Width width, Places& at) {
+// before(from, to) is called before these elements are looked at.
+template <class Before>
+void collect_within(std::span<const float> values, Limits limits, Width width, Places& at,
+                    const Before& before) {
   std::uint32_t masks[kStretch];
   std::size_t count = 0;
   const std::size_t groups = values.size() / kGroup;
   for (std::size_t first = 0; first < groups; first += kStretch) {
     const std::size_t here = std::min(kStretch, groups - first);
+    before(first * kGroup, (first + here) * kGroup);
     masks_of(values.data() + first * kGroup, here, limits, width, masks);
     if (at.size() < count + here * kGroup) at.resize(2 * count + kStretch * kGroup);
     std::uint32_t* to = at.data() + count;
@@ -84,19 +88,22 @@ void collect_within(std::span<const float> values, Limits limits, Width width, P
     count = static_cast<std::size_t>(to - at.data());
   }
   at.resize(count);
+  before(groups * kGroup, values.size());
   for (std::size_t i = groups * kGroup; i < values.size(); ++i)
     if (reaches(values[i], limits)) at.push_back(static_cast<std::uint32_t>(i));
 }
 
+constexpr auto kNothing = [](std::size_t, std::size_t) {};
+
 }  // namespace
 
 void collect(std::span<const float> values, std::uint32_t threshold, Width width, Places& at) {
-  collect_within(values, {threshold, threshold}, width, at);
+  collect_within(values, {threshold, threshold}, width, at, kNothing);
 }
 
 void collect_both(std::span<const float> values, std::uint32_t above, std::uint32_t below,
                   Width width, Places& at) {
-  collect_within(values, {above, below}, width, at);
+  collect_within(values, {above, below}, width, at, kNothing);
 }
 
 namespace detail {
@@ -142,17 +149,23 @@ void keep_largest(Places& at, std::span<const std::uint32_t> keys, std::size_t k
 
 }  // namespace detail
 
-Places largest(std::span<const float> values, std::size_t k, Width width) {
+namespace {
+
+// value(i) is values[i] already before `before` was called for it.
+template <class Value, class Before>
+Places largest_of(std::span<const float> values, std::size_t k, Width width, const Value& value,
+                  const Before& before) {
   Places at;
   if (k == 0) return at;
   std::vector<std::uint32_t> sample;
   for (const std::uint32_t place : detail::sample_of(values.size()))
-    sample.push_back(magnitude(values[place]));
+    sample.push_back(magnitude(value(place)));
   const double part = static_cast<double>(k) / static_cast<double>(values.size());
-  for (unsigned attempt = 0;; ++attempt) {
-    const std::uint32_t threshold = detail::estimate_threshold(sample, part, attempt);
+  std::uint32_t threshold = detail::estimate_threshold(sample, part, 0);
+  collect_within(values, {threshold, threshold}, width, at, before);
+  for (unsigned attempt = 1; at.size() < k && threshold > 1; ++attempt) {
+    threshold = detail::estimate_threshold(sample, part, attempt);
     collect(values, threshold, width, at);
-    if (at.size() >= k || threshold == 1) break;
   }
   std::vector<std::uint32_t> keys(at.size());
   std::uint32_t top = 0;
@@ -163,6 +176,22 @@ Places largest(std::span<const float> values, std::size_t k, Width width) {
   refuse_if_not_finite(top, values);
   detail::keep_largest(at, keys, k);
   return at;
+}
+
+}  // namespace
+
+Places largest(std::span<const float> values, std::size_t k, Width width) {
+  return largest_of(
+      values, k, width, [&](std::size_t i) { return values[i]; }, kNothing);
+}
+
+Places largest_of_sum(std::span<const float> a, std::span<const float> b, std::span<float> sum,
+                      std::size_t k, Width width) {
+  const auto add = [&](std::size_t from, std::size_t to) {
+    for (std::size_t i = from; i < to; ++i) sum[i] = a[i] + b[i];
+  };
+  return largest_of(
+      sum, k, width, [&](std::size_t i) { return a[i] + b[i]; }, add);
 }
 
 std::size_t count_of(double ratio, std::size_t n) {

@@ -27,6 +27,10 @@ void collect_both(std::span<const float> values, std::uint32_t above, std::uint3
 // DataError for NaN and infinity.
 Places largest(std::span<const float> values, std::size_t k, Width width);
 
+// The same of a + b, which is left in `sum`. REQUIRES: k > 0 unless they are empty.
+Places largest_of_sum(std::span<const float> a, std::span<const float> b, std::span<float> sum,
+                      std::size_t k, Width width);
+
 // As many as `ratio` of the n elements, rounded, but one at least. REQUIRES: 0 < ratio <= 1.
 std::size_t count_of(double ratio, std::size_t n);
 

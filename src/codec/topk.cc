@@ -28,17 +28,23 @@ class Topk final : public Codec {
 
   std::size_t encode(const Source& source, std::span<std::byte> out,
                      const DrawKey&) const override {
-    return write(source, choose(source, out), out);
+    return write(source.values, choose(source, out), out);
   }
 
   std::size_t encode_with_rest(const Source& source, std::span<float> rest,
                                std::span<std::byte> out, const DrawKey&) const override {
     SHOAL_CHECK_EQ(rest.size(), source.values.size());
     const Places at = choose(source, out);
-    const std::size_t size = write(source, at, out);
     if (rest.data() != source.values.data()) std::ranges::copy(source.values, rest.begin());
-    for (const std::uint32_t place : at) rest[place] = 0;
-    return size;
+    return send(at, rest, out);
+  }
+
+  std::size_t encode_carried(std::span<const float> latest, std::span<const float> carried,
+                             std::span<float> rest, std::span<std::byte> out,
+                             const DrawKey&) const override {
+    require_room(*this, {rest, latest}, out);
+    const std::size_t k = count_of(ratio_, latest.size());
+    return send(largest_of_sum(latest, carried, rest, k, width_), rest, out);
   }
 
   void decode_add(std::span<const std::byte> in, std::span<float> sum, float scale) const override {
@@ -60,10 +66,18 @@ class Topk final : public Codec {
     return largest(source.values, count_of(ratio_, source.values.size()), width_);
   }
 
-  static std::size_t write(const Source& source, const Places& at, std::span<std::byte> out) {
+  // What is sent does not stay.
+  static std::size_t send(const Places& at, std::span<float> values, std::span<std::byte> out) {
+    const std::size_t size = write(values, at, out);
+    for (const std::uint32_t place : at) values[place] = 0;
+    return size;
+  }
+
+  static std::size_t write(std::span<const float> values, const Places& at,
+                           std::span<std::byte> out) {
     Writer to(out);
     to.put(static_cast<std::uint32_t>(at.size()));
-    for (const std::uint32_t place : at) to.put(source.values[place]);
+    for (const std::uint32_t place : at) to.put(values[place]);
     put_gaps(at, to);
     return to.size();
   }

@@ -79,10 +79,10 @@ std::size_t Encoder::encode_piece(std::size_t piece, Elements at, std::span<cons
     return arena->range(at, Elements(g.size())).data();
   };
   const std::span<float> before = of(e_[now_]), after = of(e_[1 - now_]);
+  if (!u_[0] && form_.encoding_of(piece).feedback)
+    return codec.encode_carried(g, before, after, out, key);
   if (!u_[0]) {
     for (std::size_t i = 0; i < g.size(); ++i) after[i] = g[i] + before[i];
-    if (form_.encoding_of(piece).feedback)
-      return codec.encode_with_rest({after, g}, after, out, key);
     const std::size_t size = codec.encode({after, g}, out, key);
     std::ranges::fill(after, 0.0F);
     return size;

@@ -208,15 +208,13 @@ Task<void> Calibrator::measure_work(ElementCosts& costs) {
   if (options_.encoding == Encoding() || !has_codec(options_.encoding)) co_return;
   const std::unique_ptr<Codec> codec = make_codec(options_.encoding);
   std::vector<std::byte> bytes(codec->bound(n_.value()));
-  std::vector<float> values(n_.value()), rest(n_.value());
+  std::vector<float> values(n_.value()), carried(n_.value()), rest(n_.value());
   Random random(Seed(1), Purpose::Noise);
   for (float& x : values) x = static_cast<float>(random.uniform()) - 0.5F;
   std::size_t size = 0;
   const Once encode = [&]() -> Task<void> {
-    co_await env_.work(Work::Encode, n_, [&] {
-      std::ranges::copy(values, rest.begin());
-      size = codec->encode_with_rest({rest, values}, rest, bytes, {});
-    });
+    co_await env_.work(Work::Encode, n_,
+                       [&] { size = codec->encode_carried(values, carried, rest, bytes, {}); });
   };
   const Once decode = [&]() -> Task<void> {
     co_await env_.work(Work::Decode, n_,

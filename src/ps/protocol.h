@@ -46,12 +46,14 @@ inline Tag tag_of(Say what, std::uint64_t which) {
 }
 
 // Parameters come in pieces, in order, so that the first are copied while the last are still made.
-// All have the same tag.
+// All have the same tag. A short shard comes whole: it is one of many, which overlap each other.
 inline constexpr Elements kPiece{kSliceElements};
+inline constexpr Elements kWhole{3 * kSliceElements};
 inline std::uint64_t pieces_of(Elements n) {
-  return std::max<std::uint64_t>(1, (n.value() + kPiece.value() - 1) / kPiece.value());
+  return n <= kWhole ? 1 : (n.value() + kPiece.value() - 1) / kPiece.value();
 }
 inline Range piece_of(const Range& all, std::uint64_t i) {
+  if (all.n <= kWhole) return all;
   const Elements at = kPiece * i;
   return all.slice(at, std::min(kPiece, all.n - at));
 }

@@ -216,7 +216,7 @@ Task<void> ShardState::update() {
     const std::uint64_t pieces = phantom ? 1 : pieces_of(cut_.n);
     for (std::uint64_t i = 0; i < pieces; ++i) {
       const Elements at = kPiece * i;
-      tasks.spawn(update_piece(at, phantom ? cut_.n : std::min(kPiece, cut_.n - at)));
+      tasks.spawn(update_piece(at, pieces == 1 ? cut_.n : std::min(kPiece, cut_.n - at)));
     }
     co_return;
   });

@@ -58,6 +58,29 @@ TEST_P(EveryCodec, TheRestMayBeTheMemoryOfTheValues) {
   EXPECT_EQ(a, encoded(*codec, values)) << "the rest changes nothing of what is sent";
 }
 
+TEST_P(EveryCodec, WhatIsCarriedIsAddedBeforeItIsEncoded) {
+  for (const std::size_t n : kSizes) {
+    const std::vector<float> latest = normal_numbers(n);
+    std::vector<float> carried(latest.rbegin(), latest.rend()), sum(n), rest(n, 7.0F);
+    for (float& x : carried) x *= 0.25F;
+    for (std::size_t i = 0; i < n; ++i) sum[i] = latest[i] + carried[i];
+    std::vector<std::byte> a(codec->bound(n)), b(codec->bound(n));
+    const DrawKey key{Seed(3), 4, 5};
+    a.resize(codec->encode_carried(latest, carried, rest, a, key));
+    b.resize(codec->encode_with_rest({sum, latest}, sum, b, key));
+    EXPECT_EQ(a, b) << n;
+    EXPECT_EQ(rest, sum) << n;
+  }
+}
+
+TEST_P(EveryCodec, WhatIsCarriedMayNotBeInfinite) {
+  const std::vector<float> latest = normal_numbers(1000);
+  std::vector<float> carried(latest.size()), rest(latest.size());
+  std::vector<std::byte> bytes(codec->bound(latest.size()));
+  carried[700] = std::numeric_limits<float>::infinity();
+  EXPECT_THROW(codec->encode_carried(latest, carried, rest, bytes, {}), DataError);
+}
+
 TEST_P(EveryCodec, EqualKeysGiveEqualBytesAtEveryWidth) {
   for (const std::size_t n : kSizes) {
     const std::vector<float> values = normal_numbers(n);

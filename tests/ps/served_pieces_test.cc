@@ -13,12 +13,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Elements kThreePieces{2 * kPiece.value() + 12345};
+constexpr Elements kFourPieces{3 * kPiece.value() + 12345};
 
 class ServedPieces : public testing::Test {
  protected:
   ServedPieces() {
-    job.problem.dimensions = kThreePieces;
+    job.problem.dimensions = kFourPieces;
     job.options.batch = 2;
     job.keeps = false;
     job.samples = 16;
@@ -27,16 +27,17 @@ class ServedPieces : public testing::Test {
 };
 
 TEST_F(ServedPieces, AreAllOfTheRangeInOrder) {
-  Arena arena(kThreePieces, Substance::Phantom);
-  EXPECT_EQ(pieces_of(kThreePieces), 3U);
+  Arena arena(kFourPieces, Substance::Phantom);
+  EXPECT_EQ(pieces_of(kFourPieces), 4U);
   Elements end{};
-  for (std::uint64_t i = 0; i < 3; ++i) {
+  for (std::uint64_t i = 0; i < 4; ++i) {
     const Range piece = piece_of(arena.all(), i);
     EXPECT_EQ(piece.at, end);
     end += piece.n;
   }
-  EXPECT_EQ(end, kThreePieces);
-  EXPECT_EQ(pieces_of(kPiece), 1U);
+  EXPECT_EQ(end, kFourPieces);
+  EXPECT_EQ(pieces_of(kWhole), 1U);
+  EXPECT_EQ(piece_of(arena.range(Elements(7), kWhole), 0).n, kWhole);
   EXPECT_EQ(pieces_of(Elements(0)), 1U);
 }
 

@@ -52,6 +52,25 @@ TEST(ShmMemory, APeerCanReadAndNothingElse) {
   EXPECT_EQ(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, again.get(), 0), MAP_FAILED);
 }
 
+// Its small pages become large ones meanwhile, and its end comes at any moment of that.
+TEST(ShmMemory, ContentsOfALargeOneStayWhileItsPagesAreGathered) {
+  constexpr std::size_t kWords = 3 * (std::size_t{1} << 20U) / 8 * 3 + 5;
+  for (std::uint64_t round = 0; round < 8; ++round) {
+    const OwnMemory own("test", Bytes(kWords * sizeof(std::uint64_t)));
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(own.data()) % (2U << 20U), 0U);
+    const UniqueFd passed(dup(own.descriptor()));
+    const PeerMemory peer(passed, "test");
+    auto* const words = reinterpret_cast<std::uint64_t*>(own.data());
+    const auto* const there = reinterpret_cast<const std::uint64_t*>(peer.data());
+    for (std::uint64_t turn = 0; turn < round; ++turn) {
+      for (std::size_t i = 0; i < kWords; ++i) words[i] = i ^ turn;
+      std::size_t wrong = 0;
+      for (std::size_t i = 0; i < kWords; ++i) wrong += there[i] == (i ^ turn) ? 0 : 1;
+      EXPECT_EQ(wrong, 0U) << turn;
+    }
+  }
+}
+
 TEST(ShmMemory, WhatIsNotSealedIsNotMapped) {
   const auto refused = [](const UniqueFd& fd) {
     try {

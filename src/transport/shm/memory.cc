@@ -8,12 +8,16 @@
 
 #include <cerrno>
 #include <cstring>
+#include <stop_token>
+#include <system_error>
 
 #include "base/error.h"
 
 namespace shoal::shm {
 namespace {
 
+constexpr Bytes kLargePage{2 << 20};
+constexpr int kCollapse = 25;  // MADV_COLLAPSE, which glibc 2.36 does not name
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
 
 void require(bool good, const char* call, Bytes size) {
@@ -22,6 +26,56 @@ void require(bool good, const char* call, Bytes size) {
       fmt::format("{} bytes of shared memory: {}: {}; is there memory and a free file "
                   "descriptor left (ulimit -n)?",
                   size, call, std::strerror(errno)));
+}
+
+// In whole large pages, if it is as large as one.
+std::uint64_t mapped_size(Bytes size) {
+  const std::uint64_t large = kLargePage.value();
+  return size < kLargePage ? size.value() : (size.value() + large - 1) / large * large;
+}
+
+// Mapped from where a large page can begin, if it is as large as one. MAP_FAILED, with errno, where
+// that is not possible.
+void* map_shared(Bytes size, int protection, int descriptor) {
+  const std::uint64_t large = kLargePage.value();
+  if (size < kLargePage) return mmap(nullptr, size.value(), protection, MAP_SHARED, descriptor, 0);
+  const std::uint64_t whole = mapped_size(size);
+  void* const room =
+      mmap(nullptr, whole + large, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) return room;
+  auto* const begin = static_cast<std::byte*>(room);
+  const std::uint64_t before = large - reinterpret_cast<std::uintptr_t>(room) % large;
+  munmap(begin, before);
+  if (before < large) munmap(begin + before + whole, large - before);
+  void* const at = mmap(begin + before, whole, protection, MAP_SHARED | MAP_FIXED, descriptor, 0);
+  if (at != MAP_FAILED) return at;
+  const int error = errno;
+  munmap(begin + before, whole);
+  errno = error;
+  return MAP_FAILED;
+}
+
+// Large pages in place of small ones, one after the other, whatever the system does by itself: it
+// has small ones for shared memory unless its administrator says otherwise. Contents stay; peers
+// that have mapped them see the same memory.
+void gather_pages(std::stop_token stop, std::byte* data, std::uint64_t size) {
+  const std::uint64_t page = kLargePage.value();
+  for (std::uint64_t at = 0; at + page <= size && !stop.stop_requested(); at += page) {
+    // Only what is there can be gathered.
+    if (madvise(data + at, 1, MADV_POPULATE_WRITE) != 0) return;              // Linux 5.14
+    if (madvise(data + at, page, kCollapse) != 0 && errno != EAGAIN) return;  // Linux 6.1
+  }
+}
+
+// A thread of its own, since it takes a millisecond or two for each: beside reading data and the
+// first steps.
+std::jthread gathering_of(std::byte* data, Bytes size) {
+  if (size < kLargePage) return {};
+  try {
+    return std::jthread(gather_pages, data, size.value());
+  } catch (const std::system_error&) {
+    return {};  // No thread can be had: they stay small.
+  }
 }
 
 }  // namespace
@@ -35,18 +89,24 @@ OwnMemory::OwnMemory(const char* name, Bytes size) : size_(size) {
   require(bool(descriptor_), "memfd_create", size);
   const int fd = descriptor_.get();
   require(ftruncate(fd, static_cast<off_t>(size.value())) == 0, "ftruncate", size);
-  void* at = mmap(nullptr, size.value(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  void* at = map_shared(size, PROT_READ | PROT_WRITE, fd);
   require(at != MAP_FAILED, "mmap", size);
   data_ = static_cast<std::byte*>(at);
   // Our mapping stays writable; from here on no other can be made, by us or by a peer.
-  if (fcntl(fd, F_ADD_SEALS, kSeals) == 0) return;
+  if (fcntl(fd, F_ADD_SEALS, kSeals) == 0) {
+    gathering_ = gathering_of(data_, size);
+    return;
+  }
   const int error = errno;
-  munmap(data_, size.value());
+  munmap(data_, mapped_size(size));
   errno = error;
   require(false, "F_ADD_SEALS (Linux 5.1 or later has all we need)", size);
 }
 
-OwnMemory::~OwnMemory() { munmap(data_, size_.value()); }
+OwnMemory::~OwnMemory() {
+  gathering_ = {};  // It has ended when this is done.
+  munmap(data_, mapped_size(size_));
+}
 
 PeerMemory::PeerMemory(const UniqueFd& descriptor, const std::string& what) {
   const int seals = fcntl(descriptor.get(), F_GET_SEALS);
@@ -59,13 +119,13 @@ PeerMemory::PeerMemory(const UniqueFd& descriptor, const std::string& what) {
   if (fstat(descriptor.get(), &status) != 0 || status.st_size <= 0)
     throw Corrupt(fmt::format("corrupt {}: memory of {} bytes", what, status.st_size));
   size_ = Bytes(static_cast<std::uint64_t>(status.st_size));
-  void* at = mmap(nullptr, size_.value(), PROT_READ, MAP_SHARED, descriptor.get(), 0);
+  void* at = map_shared(size_, PROT_READ, descriptor.get());
   if (at == MAP_FAILED)
     throw Corrupt(
         fmt::format("{} of {} bytes cannot be mapped: {}", what, size_, std::strerror(errno)));
   data_ = static_cast<const std::byte*>(at);
 }
 
-PeerMemory::~PeerMemory() { munmap(const_cast<std::byte*>(data_), size_.value()); }
+PeerMemory::~PeerMemory() { munmap(const_cast<std::byte*>(data_), mapped_size(size_)); }
 
 }  // namespace shoal::shm

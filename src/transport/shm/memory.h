@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "base/types.h"
@@ -48,6 +49,7 @@ class OwnMemory {
   UniqueFd descriptor_;
   std::byte* data_ = nullptr;
   Bytes size_;
+  std::jthread gathering_;  // small pages into large ones
 };
 
 // A peer's memory, mapped for reading. Its contents may change at any time and may be anything; the
