@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <span>
 
-#include "optim/rule.h"
 #include "base/wide.h"
+#include "optim/rule.h"
 
 namespace shoal {
 

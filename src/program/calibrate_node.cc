@@ -8,11 +8,11 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "codec/codec.h"
 #include "collective/dissemination.h"
 #include "collective/links.h"
 #include "collective/reduce.h"
 #include "collective/steps.h"
+#include "encoded/encoder.h"
 #include "optim/update.h"
 #include "runtime/task_group.h"
 
@@ -57,11 +57,12 @@ class Calibrator {
   Task<void> run(Calibration& found);
 
  private:
-  Task<Round> gradient(std::uint64_t batch);
+  Task<Round> gradient(std::uint64_t batch, GradientSink* sink = nullptr);
   Task<std::vector<Round>> gradients(std::uint64_t batch, std::uint64_t rounds, bool together);
   Task<GradientTimes> times_of(std::uint64_t batch, Calibration& found);
   Task<double> work(const Once& once);
   Task<void> measure_work(ElementCosts& costs);
+  Task<void> measure_encoding(ElementCosts& costs);
   Task<LinkModel> measure_link(const LinkCost& cost, bool between, double usual_s);
   Task<double> stream(std::uint64_t parcels, ConstBuf out, MutBuf in);
   Task<double> stream(std::uint64_t parcels);
@@ -95,13 +96,13 @@ Task<std::vector<double>> Calibrator::mean_of_all(std::vector<double> own) {
 
 // ---- Gradients
 
-Task<Round> Calibrator::gradient(std::uint64_t batch) {
+Task<Round> Calibrator::gradient(std::uint64_t batch, GradientSink* sink) {
   Portion portion;
   portion.samples.resize(batch);
   std::iota(portion.samples.begin(), portion.samples.end(),
             SampleId{group_.rank.value() * batch % std::max<std::uint64_t>(1, options_.samples)});
   for (SampleId& id : portion.samples) id %= options_.samples;
-  const GradientTarget target{g_.all()};
+  const GradientTarget target{g_.all(), sink};
   Channel<Ready> ready;
   Score score;
   Round round;
@@ -205,23 +206,38 @@ Task<void> Calibrator::measure_work(ElementCosts& costs) {
   costs.reduce = co_await work(reduce);
   costs.copy = co_await work(move);
   costs.update = co_await work(change);
+}
+
+// Where backward makes the gradients, and with what they leave of the caches: a pass that encodes
+// against one that does not. Of two messages the first is put where the sum shall be, and the other
+// added.
+Task<void> Calibrator::measure_encoding(ElementCosts& costs) {
   if (options_.encoding == Encoding() || !has_codec(options_.encoding)) co_return;
-  const std::unique_ptr<Codec> codec = make_codec(options_.encoding);
-  std::vector<std::byte> bytes(codec->bound(n_.value()));
-  std::vector<float> values(n_.value()), carried(n_.value()), rest(n_.value());
-  Random random(Seed(1), Purpose::Noise);
-  for (float& x : values) x = static_cast<float>(random.uniform()) - 0.5F;
-  std::size_t size = 0;
-  const Once encode = [&]() -> Task<void> {
-    co_await env_.work(Work::Encode, n_,
-                       [&] { size = codec->encode_carried(values, carried, rest, bytes, {}); });
-  };
-  const Once decode = [&]() -> Task<void> {
-    co_await env_.work(Work::Decode, n_,
-                       [&] { codec->decode_add(std::span(bytes).first(size), rest); });
-  };
-  costs.encode = co_await work(encode);
-  costs.decode = co_await work(decode);
+  Encoder encoder(node_.endpoint, {.encoding = options_.encoding}, learner_.pieces(),
+                  Substance::Real);
+  const std::uint64_t batch = options_.batches.back();
+  std::vector<double> encoding, decoding;
+  for (std::uint64_t i = 0; i < kElementRounds; ++i) {
+    co_await meet();
+    const Round plain = co_await gradient(batch);
+    encoder.begin(Step(i), 0, group_.rank);
+    encoder.prepare_to_take();
+    co_await meet();
+    const Round whole = co_await gradient(batch, &encoder);
+    encoding.push_back(whole.back() - plain.back());
+    const ConstBuf message = encoder.taken(g_.all()).value();
+    encoder.commit();
+    co_await meet();
+    const Time begin = env_.now();
+    co_await env_.work(Work::Decode, n_, [&] { encoder.decode(message, g_.all(), node_.id); });
+    co_await env_.work(Work::Decode, n_, [&] { encoder.decode_add(message, g_.all(), node_.id); });
+    decoding.push_back(seconds(env_.now() - begin) / 2);
+  }
+  const double each = 1e9 / static_cast<double>(n_.value());
+  const std::vector<double> own{std::max(0.0, median(encoding)) * each, median(decoding) * each};
+  const std::vector<double> mean = co_await mean_of_all(own);
+  costs.encode = mean[0];
+  costs.decode = mean[1];
 }
 
 // ---- Links
@@ -326,6 +342,7 @@ Task<void> Calibrator::run(Calibration& found) {
     found.gradients.push_back(co_await times_of(batch, found));
   found.tensors = tensors_;
   co_await measure_work(found.elements);
+  co_await measure_encoding(found.elements);
   if (group_.size() == 1) co_return;
   const CostModel costs = co_await measure_links(group_, links_, operation_);
   operation_ += 2;

@@ -2,7 +2,8 @@
 // one thing after the other, and each time tell each other what they found.
 //
 //   a gradient      of the first worker alone, then of all at once: when each tensor is there
-//   adding, copies, updates, encodings       all at once, of as many elements as the model has
+//   adding, copies, updates       all at once, of as many elements as the model has
+//   an encoding     of all at once: a gradient that is encoded on its way against one that is not
 //   links           inside a host and between two: collective/links.h; then gradients of all while
 //                   their messages keep the links busy, which tells what those take of the cores
 //
