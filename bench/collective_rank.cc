@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "bench/settle.h"
 #include "collective/cost.h"
 #include "collective/direct.h"
 #include "collective/dissemination.h"
@@ -146,6 +147,7 @@ Task<void> measure_way(const Group& group, Case& memory, Way way, std::uint64_t 
   const std::uint64_t warm = rounds / kWarmUp + 1;
   Time begun{};
   co_await memory.forget();
+  co_await settle(group.node.env, bytes);
   for (std::uint64_t i = 0; i < warm + rounds; ++i) {
     memory.look_closely(i == 0);
     if (i == warm) {

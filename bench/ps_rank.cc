@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "base/error.h"
+#include "bench/settle.h"
 #include "job/process.h"
 #include "runtime/slices.h"
 #include "strategy/served.h"
@@ -39,9 +41,10 @@ class Constant final : public Learner {
     const SliceWork write = [&](std::size_t from, std::size_t to) {
       for (std::size_t i = from; i < to; ++i) g[i] = static_cast<float>(times_) * coded(i);
     };
-    if (!written_)
+    if (!std::exchange(written_, true)) {
       co_await in_slices(env, Work::Backward, g.size(), false, Order::Forward, 1, write);
-    written_ = true;
+      co_await settle(env, g.size_bytes());
+    }
     score.samples += portion.samples.size();
     ready.push({0, Elements(0), Elements(g.size())});
     ready.close();

@@ -9,6 +9,11 @@ namespace shoal {
 
 static_assert(std::endian::native == std::endian::little, "encoded numbers are little-endian");
 
+void Codec::decode(std::span<const std::byte> in, std::span<float> out) const {
+  std::ranges::fill(out, 0.0F);
+  decode_add(in, out);
+}
+
 std::size_t Codec::encode_with_rest(const Source& source, std::span<float> rest,
                                     std::span<std::byte> out, const DrawKey& key) const {
   SHOAL_CHECK_EQ(rest.size(), source.values.size());

@@ -60,6 +60,9 @@ class Codec {
   virtual void decode_add(std::span<const std::byte> in, std::span<float> sum,
                           float scale = 1) const = 0;
 
+  // The same in place of what was there, in fewer passes where the codec has a way.
+  virtual void decode(std::span<const std::byte> in, std::span<float> out) const;
+
   // Encodes, and leaves in `rest` (which may be the memory of source.values) what the encoded form
   // does not hold: values - decoded, rounded once.
   virtual std::size_t encode_with_rest(const Source& source, std::span<float> rest,

@@ -59,7 +59,8 @@ SHOAL_INLINE inline Means measure(const float* x, Bits (&words)[2]) {
           sums.minus / static_cast<float>(std::max(1, negative))};
 }
 
-// to = from + the means of the block's signs; `to` may be `from`.
+// to = from + the means of the block's signs, or these alone; `to` may be `from`.
+template <bool adds = true>
 SHOAL_INLINE inline void add_means(const Bits (&words)[2], Means means, const float* from,
                                    float* to) {
   const Bits plus = Bits{} + bits_of(means.plus);
@@ -68,8 +69,8 @@ SHOAL_INLINE inline void add_means(const Bits (&words)[2], Means means, const fl
     for (std::size_t half = 0; half < 2; ++half) {
       const std::size_t at = kEight * (2 * round + half);
       const Bits negative = Bits(Ints(words[half] << (31 - static_cast<unsigned>(round))) >> 31);
-      Floats x;
-      std::memcpy(&x, from + at, sizeof x);
+      Floats x{};
+      if constexpr (adds) std::memcpy(&x, from + at, sizeof x);
       x += Floats((plus & ~negative) | (minus & negative));
       std::memcpy(to + at, &x, sizeof x);
     }
@@ -100,21 +101,10 @@ class Onebit final : public Codec {
   }
 
   void decode_add(std::span<const std::byte> in, std::span<float> sum, float scale) const override {
-    Reader from(in, "onebit");
-    from.require(bound(sum.size()));
-    for (std::size_t at = 0; at < sum.size(); at += kBlock) {
-      const std::size_t m = std::min(kBlock, sum.size() - at);
-      const Means means{scale * from.get_finite(), scale * from.get_finite()};
-      const std::byte* const signs = from.take(4 * words_of(m, 1));
-      float* const to = sum.data() + at;
-      if (m == kBlock) {
-        decode_block(signs, means, to);
-      } else {
-        std::uint32_t codes[kBlock];
-        if (!unpack<1>(signs, m, codes)) from.corrupt("it has signs of no element");
-        for (std::size_t i = 0; i < m; ++i) to[i] += codes[i] == 0 ? means.plus : means.minus;
-      }
-    }
+    decode_blocks<true>(in, sum, scale);
+  }
+  void decode(std::span<const std::byte> in, std::span<float> out) const override {
+    decode_blocks<false>(in, out, 1);
   }
 
  private:
@@ -175,11 +165,32 @@ class Onebit final : public Codec {
     return true;
   }
 
+  template <bool adds>
+  void decode_blocks(std::span<const std::byte> in, std::span<float> sum, float scale) const {
+    Reader from(in, "onebit");
+    from.require(bound(sum.size()));
+    for (std::size_t at = 0; at < sum.size(); at += kBlock) {
+      const std::size_t m = std::min(kBlock, sum.size() - at);
+      const Means means{scale * from.get_finite(), scale * from.get_finite()};
+      const std::byte* const signs = from.take(4 * words_of(m, 1));
+      float* const to = sum.data() + at;
+      if (m == kBlock) {
+        decode_block<adds>(signs, means, to);
+      } else {
+        std::uint32_t codes[kBlock];
+        if (!unpack<1>(signs, m, codes)) from.corrupt("it has signs of no element");
+        for (std::size_t i = 0; i < m; ++i)
+          to[i] = (adds ? to[i] : 0) + (codes[i] == 0 ? means.plus : means.minus);
+      }
+    }
+  }
+
+  template <bool adds>
   void decode_block(const std::byte* signs, Means means, float* to) const {
     run_wide(width_, kBlock, [=](std::size_t) SHOAL_INLINE {
       Bits words[2];
       std::memcpy(words, signs, sizeof words);
-      add_means(words, means, to, to);
+      add_means<adds>(words, means, to, to);
     });
   }
 

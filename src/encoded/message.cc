@@ -92,8 +92,12 @@ void MessageForm::put_together(ConstBuf message, const Cut& place, std::span<flo
     const std::span<const std::byte> in = bytes.subspan(at + kPieceHead, size);
     const std::span<float> to = out.subspan((cut.at - place.at).value(), cut.n.value());
     try {
-      if (!add) std::ranges::fill(to, 0.0F);
-      codec_of(piece, cut.n).decode_add(in, to);
+      const Codec& codec = codec_of(piece, cut.n);
+      if (add) {
+        codec.decode_add(in, to);
+      } else {
+        codec.decode(in, to);
+      }
     } catch (const Corrupt& error) {
       throw corrupt(error.what());
     }

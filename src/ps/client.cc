@@ -169,9 +169,7 @@ Task<void> Client::take_encoded(Holder head, Tag tag, Range into) {
     std::optional<std::string> wrong;
     try {
       co_await node_.env.work(Work::Decode, piece_of(into, i).n, [&] {
-        if (to.empty()) return;
-        std::ranges::fill(to, 0.0F);
-        pulls_->decode_add(there.data().bytes(), to);
+        if (!to.empty()) pulls_->decode(there.data().bytes(), to);
       });
     } catch (const Corrupt& error) {
       wrong = error.what();

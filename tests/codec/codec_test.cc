@@ -73,6 +73,15 @@ TEST_P(EveryCodec, WhatIsCarriedIsAddedBeforeItIsEncoded) {
   }
 }
 
+TEST_P(EveryCodec, DecodesInPlaceOfWhatWasThere) {
+  for (const std::size_t n : kSizes) {
+    const std::vector<std::byte> bytes = encoded(*codec, normal_numbers(n));
+    std::vector<float> out(n, 7.0F);
+    codec->decode(bytes, out);
+    EXPECT_EQ(out, decoded(*codec, bytes, n)) << n;
+  }
+}
+
 TEST_P(EveryCodec, WhatIsCarriedMayNotBeInfinite) {
   const std::vector<float> latest = normal_numbers(1000);
   std::vector<float> carried(latest.size()), rest(latest.size());
