@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "base/error.h"
 #include "cli/commands.h"
@@ -21,8 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kPilotSteps = 20;
-constexpr double kPilotLeast_s = 1;  // live; shorter ones say little
-constexpr double kSpare = 1.1;       // more steps than the pilot promises
+constexpr double kSpare = 1.1;  // more steps than the pilot promises
 
 // What every contestant gets from here, and not from the command line.
 constexpr const char* kOurs[] = {"--like",  "--out",    "--resume", "--config", "--epochs",
@@ -55,6 +55,7 @@ struct RunEnd {
   std::string folder;
   Summary summary;
   std::vector<double> ends;  // of all steps, in seconds of training
+  bool all_stepped = false;  // every worker has made one
 };
 
 class Contest {
@@ -141,10 +142,8 @@ class Contest {
       if (!flags_.simulate) now = steady(now, end.ends);
       if (attempt == 2) return flags_.simulate ? between(pilot, now) : now;
       pilot = now;
-      const double least = std::min(kPilotLeast_s, budget_.seconds / 10);
-      if (!flags_.simulate && now.seconds >= least) return now;
-      const std::uint64_t enough = steps_in(std::max(least, budget_.seconds / 20), now);
-      steps = flags_.simulate ? 4 * steps : std::max(steps, enough);
+      steps = flags_.simulate ? 4 * steps : longer_pilot(now, budget_.seconds, end.all_stepped);
+      if (steps == 0) return now;
     }
   }
 
@@ -169,9 +168,13 @@ class Contest {
     }
     const FinishedRun finished = read_run(folder);
     end.summary = finished.summary;
-    for (const StepLine& line : finished.steps)
+    std::set<NodeId> stepped;
+    for (const StepLine& line : finished.steps) {
       end.ends.push_back(finished.trained_s(line.clock_s));
+      stepped.insert(line.node);
+    }
     const Summary& s = end.summary;
+    end.all_stepped = stepped.size() >= s.workers;
     fmt::print("{:>9} {:>12} samples/s", time_text(s.wall_s), plain_text(s.samples_per_s));
     if (s.test_accuracy == s.test_accuracy) fmt::print("  {}", percent_text(s.test_accuracy));
     fmt::print("\n");

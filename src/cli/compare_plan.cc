@@ -53,6 +53,14 @@ Pilot steady(const Pilot& whole, std::span<const double> ends) {
   return pilot;
 }
 
+std::uint64_t longer_pilot(const Pilot& first, double budget_s, bool all_stepped) {
+  constexpr double kLeast_s = 1;
+  const double least = std::min(kLeast_s, budget_s / 10);
+  if (!all_stepped) return 4 * first.steps;
+  if (first.seconds >= least) return 0;
+  return std::max(first.steps, steps_in(std::max(least, budget_s / 20), first));
+}
+
 Pilot between(const Pilot& shorter, const Pilot& longer) {
   Pilot pilot = longer;
   const double more = static_cast<double>(longer.steps - shorter.steps);

@@ -28,6 +28,9 @@ struct Pilot {
 // From when each step of any worker had ended, in seconds of training, ascending: the first quarter
 // warms up caches and processes, and counts as what it costs to begin.
 Pilot steady(const Pilot& whole, std::span<const double> ends);
+// Steps of a second one, live; 0: the first says enough. It does not if it was short, nor if some
+// worker made no step in it: after a warm start others come, and the pace is another from then on.
+std::uint64_t longer_pilot(const Pilot& first, double budget_s, bool all_stepped);
 // From two of different lengths.
 Pilot between(const Pilot& shorter, const Pilot& longer);
 // How many steps a time is.

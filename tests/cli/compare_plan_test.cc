@@ -57,6 +57,20 @@ TEST(ComparePlan, ATimeIsAsManyStepsAsThePilotSays) {
   EXPECT_EQ(steps_in(60, Pilot()), 1U);
 }
 
+// Downpour's workers but one come after a warm start: it had trained for half of its budget only.
+TEST(ComparePlan, APilotOfSomeWorkersIsFollowedByALongerOne) {
+  EXPECT_EQ(longer_pilot({.steps = 20, .seconds = 2}, 60, true), 0U);
+  EXPECT_EQ(longer_pilot({.steps = 20, .seconds = 2}, 60, false), 80U);
+  EXPECT_EQ(longer_pilot({.steps = 20, .seconds = 0.5}, 60, true), 120U) << "it was short";
+  EXPECT_EQ(longer_pilot({.steps = 20, .seconds = 0.5}, 4, true), 0U) << "so is the budget";
+  // 20 updates of one worker, then 60 of two.
+  std::vector<double> ends;
+  for (int i = 0; i < 20; ++i) ends.push_back(0.1 * (i + 1));
+  for (int i = 0; i < 60; ++i) ends.push_back(2 + 0.05 * (i + 1));
+  EXPECT_NEAR(static_cast<double>(steps_in(62, steady({.steps = 80, .seconds = 5}, ends))), 1220,
+              20);
+}
+
 TEST(ComparePlan, TwoPilotsTellWhatItCostsToBegin) {
   // One second, and a tenth for each step.
   const Pilot pilot = between({.steps = 20, .seconds = 3}, {.steps = 80, .seconds = 9});
