@@ -55,7 +55,7 @@ TEST(ShmMemory, APeerCanReadAndNothingElse) {
 // Its small pages become large ones meanwhile, and its end comes at any moment of that.
 TEST(ShmMemory, ContentsOfALargeOneStayWhileItsPagesAreGathered) {
   constexpr std::size_t kWords = 3 * (std::size_t{1} << 20U) / 8 * 3 + 5;
-  for (std::uint64_t round = 0; round < 8; ++round) {
+  for (std::uint64_t round = 0; round < 4; ++round) {
     const OwnMemory own("test", Bytes(kWords * sizeof(std::uint64_t)));
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(own.data()) % (2U << 20U), 0U);
     const UniqueFd passed(dup(own.descriptor()));
