@@ -341,8 +341,8 @@ Task<void> Calibrator::run(Calibration& found) {
   for (const std::uint64_t batch : options_.batches)
     found.gradients.push_back(co_await times_of(batch, found));
   found.tensors = tensors_;
-  co_await measure_work(found.elements);
   co_await measure_encoding(found.elements);
+  co_await measure_work(found.elements);  // which leaves nothing of the parameters
   if (group_.size() == 1) co_return;
   const CostModel costs = co_await measure_links(group_, links_, operation_);
   operation_ += 2;
