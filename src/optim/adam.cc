@@ -17,7 +17,6 @@ namespace shoal {
 
 void apply_adam(const Rule& rule, const Terms& terms, const Piece& piece, Width width) {
   float* const w = piece.w;
-  const float* const g = piece.g;
   float* const m = piece.slot[0];
   float* const v = piece.slot[1];
   const bool decoupled = rule.kind == RuleKind::AdamW;
@@ -32,10 +31,10 @@ void apply_adam(const Rule& rule, const Terms& terms, const Piece& piece, Width 
   const auto unbias = static_cast<float>(std::sqrt(1 - std::pow(rule.beta2, t)));
   const auto eta = static_cast<float>(-terms.eta / (1 - std::pow(rule.beta1, t)));
   const auto epsilon = static_cast<float>(rule.epsilon);
-  run_wide(width, piece.n, [=](std::size_t n) SHOAL_INLINE {
+  run_rule(width, piece, [=](std::size_t n, auto g) SHOAL_INLINE {
     for (std::size_t i = 0; i < n; ++i) {
       const float kept = keep * w[i];
-      const float d = std::fma(decay, w[i], g[i] * scale);
+      const float d = std::fma(decay, w[i], g(i) * scale);
       m[i] = std::fma(fresh1, d, beta1 * m[i]);
       v[i] = std::fma(fresh2 * d, d, beta2 * v[i]);
       w[i] = kept + eta * m[i] / (std::sqrt(v[i]) / unbias + epsilon);

@@ -18,7 +18,6 @@ namespace shoal {
 
 void apply_adaptive(const Rule& rule, const Terms& terms, const Piece& piece, Width width) {
   float* const w = piece.w;
-  const float* const g = piece.g;
   float* const s = piece.slot[0];
   float* const v = piece.slot[1];
   const auto scale = static_cast<float>(terms.scale);
@@ -29,26 +28,26 @@ void apply_adaptive(const Rule& rule, const Terms& terms, const Piece& piece, Wi
   const auto fresh = static_cast<float>(1 - rule.alpha);
   const auto mu = static_cast<float>(rule.momentum);
   if (rule.kind == RuleKind::Adagrad) {
-    run_wide(width, piece.n, [=](std::size_t n) SHOAL_INLINE {
+    run_rule(width, piece, [=](std::size_t n, auto g) SHOAL_INLINE {
       for (std::size_t i = 0; i < n; ++i) {
-        const float d = std::fma(decay, w[i], g[i] * scale);
+        const float d = std::fma(decay, w[i], g(i) * scale);
         s[i] = std::fma(d, d, s[i]);
         w[i] += eta * d / (std::sqrt(s[i]) + epsilon);
       }
     });
   } else if (rule.momentum > 0) {
-    run_wide(width, piece.n, [=](std::size_t n) SHOAL_INLINE {
+    run_rule(width, piece, [=](std::size_t n, auto g) SHOAL_INLINE {
       for (std::size_t i = 0; i < n; ++i) {
-        const float d = std::fma(decay, w[i], g[i] * scale);
+        const float d = std::fma(decay, w[i], g(i) * scale);
         s[i] = std::fma(fresh * d, d, alpha * s[i]);
         v[i] = mu * v[i] + d / (std::sqrt(s[i]) + epsilon);
         w[i] = std::fma(eta, v[i], w[i]);
       }
     });
   } else {
-    run_wide(width, piece.n, [=](std::size_t n) SHOAL_INLINE {
+    run_rule(width, piece, [=](std::size_t n, auto g) SHOAL_INLINE {
       for (std::size_t i = 0; i < n; ++i) {
-        const float d = std::fma(decay, w[i], g[i] * scale);
+        const float d = std::fma(decay, w[i], g(i) * scale);
         s[i] = std::fma(fresh * d, d, alpha * s[i]);
         w[i] += eta * d / (std::sqrt(s[i]) + epsilon);
       }

@@ -17,6 +17,7 @@ struct Piece {
   const float* g = nullptr;      // summed over samples
   std::array<float*, 2> slot{};  // as many as the rule has
   std::size_t n = 0;
+  const float* more = nullptr;  // of the gradient, to be added to g; or nothing
 };
 
 // What is the same for all elements of a piece.
@@ -28,12 +29,30 @@ struct Terms {
   double ratio = 1;  // LARS, LAMB: the tensor's own factor of eta
 };
 
+// Runs loop(n, g), where g(i) is element i of the gradient. A sum of two is formed by the rule's
+// own loop: with a pass before it half of the memory's streams would wait, and then the others.
+template <class Loop>
+void run_rule(Width width, const Piece& piece, const Loop& loop) {
+  const float* const g = piece.g;
+  const float* const more = piece.more;
+  if (more == nullptr) {
+    run_wide(width, piece.n, [=, &loop](std::size_t n) SHOAL_INLINE {
+      loop(n, [g](std::size_t i) SHOAL_INLINE { return g[i]; });
+    });
+  } else {
+    run_wide(width, piece.n, [=, &loop](std::size_t n) SHOAL_INLINE {
+      loop(n, [g, more](std::size_t i) SHOAL_INLINE { return g[i] + more[i]; });
+    });
+  }
+}
+
 // sgd, momentum, nesterov.
 void apply_sgd(const Rule& rule, const Terms& terms, const Piece& piece, Width width);
 // adagrad, rmsprop.
 void apply_adaptive(const Rule& rule, const Terms& terms, const Piece& piece, Width width);
 // adam, adamw.
 void apply_adam(const Rule& rule, const Terms& terms, const Piece& piece, Width width);
+// REQUIRES of the next two: nothing more is added to g, since their norms need the sum.
 void apply_lars(const Rule& rule, const Terms& terms, const Piece& piece, Width width);
 void apply_lamb(const Rule& rule, const Terms& terms, const Piece& piece, Width width);
 // The user's own.

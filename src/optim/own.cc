@@ -13,7 +13,9 @@ void apply_own(const Rule& rule, const Terms& terms, const Piece& piece) {
   const auto scale = static_cast<float>(terms.scale);
   for (std::size_t at = 0; at < piece.n; at += kMeans) {
     const std::size_t n = std::min(kMeans, piece.n - at);
-    for (std::size_t i = 0; i < n; ++i) mean[i] = piece.g[at + i] * scale;
+    const float* const g = piece.g + at;
+    const float* const more = piece.more == nullptr ? nullptr : piece.more + at;
+    for (std::size_t i = 0; i < n; ++i) mean[i] = (more == nullptr ? g[i] : g[i] + more[i]) * scale;
     Update update{{piece.w + at, n}, {mean.data(), n}, {}, terms.eta, terms.t};
     for (unsigned s = 0; s < slots(rule); ++s) update.slots[s] = {piece.slot[s] + at, n};
     rule.own->apply(update);

@@ -18,7 +18,6 @@ namespace shoal {
 
 void apply_sgd(const Rule& rule, const Terms& terms, const Piece& piece, Width width) {
   float* const w = piece.w;
-  const float* const g = piece.g;
   float* const v = piece.slot[0];
   const auto scale = static_cast<float>(terms.scale);
   const auto decay = static_cast<float>(terms.decay);
@@ -26,28 +25,28 @@ void apply_sgd(const Rule& rule, const Terms& terms, const Piece& piece, Width w
   const auto eta = -static_cast<float>(terms.eta);
   if (rule.kind == RuleKind::Sgd && decay == 0) {
     const auto by = static_cast<float>(static_cast<double>(eta) * terms.scale);
-    run_wide(width, piece.n, [=](std::size_t n) SHOAL_INLINE {
-      for (std::size_t i = 0; i < n; ++i) w[i] = std::fma(by, g[i], w[i]);
+    run_rule(width, piece, [=](std::size_t n, auto g) SHOAL_INLINE {
+      for (std::size_t i = 0; i < n; ++i) w[i] = std::fma(by, g(i), w[i]);
     });
   } else if (rule.kind == RuleKind::Sgd) {
-    run_wide(width, piece.n, [=](std::size_t n) SHOAL_INLINE {
+    run_rule(width, piece, [=](std::size_t n, auto g) SHOAL_INLINE {
       for (std::size_t i = 0; i < n; ++i) {
-        const float d = std::fma(decay, w[i], g[i] * scale);
+        const float d = std::fma(decay, w[i], g(i) * scale);
         w[i] = std::fma(eta, d, w[i]);
       }
     });
   } else if (rule.kind == RuleKind::Momentum) {
-    run_wide(width, piece.n, [=](std::size_t n) SHOAL_INLINE {
+    run_rule(width, piece, [=](std::size_t n, auto g) SHOAL_INLINE {
       for (std::size_t i = 0; i < n; ++i) {
-        const float d = std::fma(decay, w[i], g[i] * scale);
+        const float d = std::fma(decay, w[i], g(i) * scale);
         v[i] = mu * v[i] + d;
         w[i] = std::fma(eta, v[i], w[i]);
       }
     });
   } else {
-    run_wide(width, piece.n, [=](std::size_t n) SHOAL_INLINE {
+    run_rule(width, piece, [=](std::size_t n, auto g) SHOAL_INLINE {
       for (std::size_t i = 0; i < n; ++i) {
-        const float d = std::fma(decay, w[i], g[i] * scale);
+        const float d = std::fma(decay, w[i], g(i) * scale);
         v[i] = mu * v[i] + d;
         w[i] = std::fma(eta, std::fma(mu, v[i], d), w[i]);
       }

@@ -76,23 +76,24 @@ void copy_state(const Rule& rule, const Piece& from, const Piece& to) {
     if (to.slot[s] != from.slot[s]) std::memcpy(to.slot[s], from.slot[s], from.n * sizeof(float));
 }
 
-// Moves the piece of w and slots by a step. A state that lies elsewhere is copied, and a gradient
-// of several terms added up, block by block, each small enough to be still in the nearest cache
-// when the loop comes to it.
+// Moves the piece of w and slots by a step. A state that lies elsewhere is copied, and all terms of
+// a gradient but the last are added up, block by block, each small enough to be still in the
+// nearest cache when the rule's loop, which adds the last, comes to it.
 void apply_piece(const Rule& rule, const Terms& terms, const Shard& shard, std::size_t from,
                  std::size_t to, Width width) {
   const bool elsewhere = shard.before_w.arena != nullptr;
-  if (!elsewhere && shard.terms.empty())
-    return apply_rule(rule, terms, after(rule, shard, from, to), width);
+  const std::size_t K = shard.terms.size();
   constexpr std::size_t kBlock = 1024;
+  const std::size_t block = elsewhere || K > 2 ? kBlock : to - from;
   std::array<float, kBlock> sum;
-  for (std::size_t at = from; at < to; at += kBlock) {
-    const std::size_t end = std::min(to, at + kBlock);
+  for (std::size_t at = from; at < to; at += block) {
+    const std::size_t end = std::min(to, at + block);
     Piece now = after(rule, shard, at, end);
     if (elsewhere) copy_state(rule, before(rule, shard, at, end), now);
-    if (shard.terms.size() == 1) now.g = shard.terms[0] + at;
-    if (shard.terms.size() > 1) {
-      add_up(shard.terms, at, now, sum.data(), width);
+    if (K > 0) now.g = shard.terms[0] + at;
+    if (K > 1) now.more = shard.terms[K - 1] + at;
+    if (K > 2) {
+      add_up(shard.terms.first(K - 1), at, now, sum.data(), width);
       now.g = sum.data();
     }
     apply_rule(rule, terms, now, width);

@@ -78,16 +78,13 @@ Task<void> SyncStep::hold_gradients(const Group& group) {
   });
 }
 
-// Of what belongs to `owner`: where its elements of the gradient are, to be added.
-std::vector<const float*> SyncStep::terms_of(const Group& group, Rank owner) {
-  const Range own = part(group, owner);
-  if (!added_late_)
-    return {owner == group.rank ? own.data().data() : floats_of(gradients_there_[owner.value()])};
+// Of these elements of the gradients that are held: where they are, to be added.
+std::vector<const float*> SyncStep::terms_of(const Group& group, Range of_g) {
   std::vector<const float*> terms;
   for (const Rank r : terms_) {
     const float* const g =
         r == group.rank ? replica_.g().all().data().data() : floats_of(gradients_there_[r.value()]);
-    terms.push_back(g == nullptr ? nullptr : g + own.at.value());
+    terms.push_back(g == nullptr ? nullptr : g + of_g.at.value());
   }
   return terms;
 }
@@ -115,14 +112,20 @@ Task<void> SyncStep::finish(const Group& group) {
 
 // The own part is updated here; those of the others are copied from where they are, or made here
 // too. Of two workers each makes both parts: that passes over no more memory than to copy one, and
-// nobody waits for it.
+// nobody waits for it. They go through them in the same order, so that one finds in the cache which
+// gradients the other has just read, and begin with what backward has made last.
 Task<void> SyncStep::finish_parts(const Group& group) {
+  if (added_late_ && group.size() == 2) {
+    const std::vector<const float*> terms = terms_of(group, replica_.g().all());
+    co_await apply(replica_.g().all(), terms);
+    co_return;
+  }
   co_await apply_part(group, group.rank);
   const unsigned arrays = 1 + slots(options_.rule);
   parts_there_.clear();
   parts_there_.resize(group.size());
   for (auto& there : parts_there_) there.resize(arrays);
-  if (group.size() > 2 || !added_late_) co_await share_parts(group);
+  co_await share_parts(group);
   for (std::uint32_t r = 0; r < group.size(); ++r)
     if (Rank(r) != group.rank) co_await take_part(group, Rank(r));
 }
@@ -218,8 +221,14 @@ Task<void> SyncStep::apply(Range own, std::span<const float* const> terms) {
 }
 
 Task<void> SyncStep::apply_part(const Group& group, Rank owner) {
-  const std::vector<const float*> terms = terms_of(group, owner);
-  co_await apply(part(group, owner), terms);
+  const Range own = part(group, owner);
+  std::vector<const float*> terms;
+  if (added_late_) {
+    terms = terms_of(group, own);
+  } else {
+    terms = {owner == group.rank ? own.data().data() : floats_of(gradients_there_[owner.value()])};
+  }
+  co_await apply(own, terms);
 }
 
 // Sums of squares over all parameters, from those over each member's part.

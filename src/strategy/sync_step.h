@@ -211,7 +211,7 @@ class SyncStep {
   Task<void> compute_now(Channel<Ready>& ready, const Group& group);
   // sync_finish.cc
   Task<void> hold_gradients(const Group& group);
-  std::vector<const float*> terms_of(const Group& group, Rank owner);
+  std::vector<const float*> terms_of(const Group& group, Range of_g);
   Task<void> finish_parts(const Group& group);
   Task<void> share_parts(const Group& group);
   Task<void> hear_parts(const Group& group);
