@@ -289,7 +289,7 @@ def loss_of(model, output, x, y):
 
 def activations(net, model, x, y):
     """Bytes that a forward pass keeps for the backward pass, parameters aside."""
-    own = {p.storage().data_ptr() for p in net.parameters()}
+    own = {getattr(p, "untyped_storage", p.storage)().data_ptr() for p in net.parameters()}
     kept = {}
 
     def keep(tensor):

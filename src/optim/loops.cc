@@ -34,34 +34,16 @@ double squares_of(const float* x, std::size_t n, Width width) {
   return halves.first + halves.second + odd * odd;
 }
 
-namespace {
-
-constexpr std::size_t kAhead = 512;  // elements
-
-SHOAL_INLINE inline void ask_for(const float* x, std::size_t n) {
-  for (std::size_t i = 0; i < n; i += 16) __builtin_prefetch(x + i + kAhead);
-}
-
-}  // namespace
-
-void add_up(std::span<const float* const> terms, std::size_t at, const Piece& piece, float* sum,
+void add_up(std::span<const float* const> terms, std::size_t at, std::size_t count, float* sum,
             Width width) {
-  run_wide(width, piece.n, [=](std::size_t count) SHOAL_INLINE {
-    constexpr std::size_t kTurn = 64;
-    for (std::size_t from = 0; from < count; from += kTurn) {
-      const std::size_t n = std::min(kTurn, count - from);
-      ask_for(piece.w + from, n);
-      for (const float* slot : piece.slot)
-        if (slot != nullptr) ask_for(slot + from, n);
-      for (const float* term : terms) ask_for(term + at + from, n);
-      float* __restrict to = sum + from;
-      const float* const first = terms[0] + at + from;
-      const float* const second = terms[1] + at + from;
-      for (std::size_t i = 0; i < n; ++i) to[i] = first[i] + second[i];
-      for (std::size_t k = 2; k < terms.size(); ++k) {
-        const float* const term = terms[k] + at + from;
-        for (std::size_t i = 0; i < n; ++i) to[i] += term[i];
-      }
+  run_wide(width, count, [=](std::size_t n) SHOAL_INLINE {
+    float* __restrict to = sum;
+    const float* const first = terms[0] + at;
+    const float* const second = terms[1] + at;
+    for (std::size_t i = 0; i < n; ++i) to[i] = first[i] + second[i];
+    for (std::size_t k = 2; k < terms.size(); ++k) {
+      const float* const term = terms[k] + at;
+      for (std::size_t i = 0; i < n; ++i) to[i] += term[i];
     }
   });
 }

@@ -61,9 +61,8 @@ void apply_own(const Rule& rule, const Terms& terms, const Piece& piece);
 void apply_rule(const Rule& rule, const Terms& terms, const Piece& piece, Width width);
 
 // REQUIRES: at least two terms. sum[i] = terms[0][at + i] + terms[1][at + i] + .., in this order,
-// for the elements of the piece. Asks memory for what the next pieces will need, the state as well
-// as the terms: the sum and the rule's own loop run in turn, and neither would keep it busy alone.
-void add_up(std::span<const float* const> terms, std::size_t at, const Piece& piece, float* sum,
+// for so many elements.
+void add_up(std::span<const float* const> terms, std::size_t at, std::size_t count, float* sum,
             Width width);
 
 // Sums of squares in double precision.

@@ -93,7 +93,7 @@ void apply_piece(const Rule& rule, const Terms& terms, const Shard& shard, std::
     if (K > 0) now.g = shard.terms[0] + at;
     if (K > 1) now.more = shard.terms[K - 1] + at;
     if (K > 2) {
-      add_up(shard.terms.first(K - 1), at, now, sum.data(), width);
+      add_up(shard.terms.first(K - 1), at, end - at, sum.data(), width);
       now.g = sum.data();
     }
     apply_rule(rule, terms, now, width);
