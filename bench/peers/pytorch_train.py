@@ -293,7 +293,7 @@ def activations(net, model, x, y):
     kept = {}
 
     def keep(tensor):
-        storage = tensor.storage()
+        storage = getattr(tensor, "untyped_storage", tensor.storage)()
         if storage.data_ptr() not in own:
             kept[storage.data_ptr()] = storage.nbytes()
         return tensor
