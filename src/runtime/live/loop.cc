@@ -201,7 +201,7 @@ bool LiveLoop::arm() {
 }
 
 int LiveLoop::spin_times(const Poller& poller) const {
-  if (away_.load(std::memory_order_relaxed) > 0) return 1;
+  if (away_.load(std::memory_order_relaxed) > 0) return 0;
   return poller.busy() ? kSpinTimesMax : spin_times_;
 }
 

@@ -106,7 +106,7 @@ class LiveLoop {
   // Polls in every turn, and for `spin` before each sleep: a wake-up costs more than dense traffic
   // takes to bring the next message. Longer, up to 16 times, while sleeps turn out short: two loops
   // that wake each other would never get out of it; and that long while the poller is busy. While
-  // work is away not longer: what spins takes its core, and a transfer beside it can wait.
+  // work is away not at all: what spins takes its core, and a transfer beside it can wait.
   // REQUIRES: the poller's descriptor is watched.
   void add_poller(Poller& poller, Duration spin);
   void remove_poller(Poller& poller);
