@@ -7,7 +7,7 @@
 namespace shoal {
 
 // Payloads from here on: what follows would find nothing of them in a cache anyway.
-inline constexpr std::size_t kStreamFrom = 2U << 20U;
+inline constexpr std::size_t kStreamFrom = 8U << 20U;
 
 // As memcpy. Copied in slices, a large range is copied by memcpy at half the speed it reaches in
 // one piece, where it uses stores that bypass the caches and several pages at once; so does this.
