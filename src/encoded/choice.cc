@@ -116,19 +116,38 @@ Encoding choose_encoding(const EncodingCosts& costs, Elements n) {
   return best;
 }
 
-std::string explain(const EncodingCosts& costs, std::span<const Cut> pieces) {
-  std::map<std::string, std::pair<std::size_t, Elements>> chosen;
+namespace {
+
+double predict(const EncodingCosts& costs, const Encoding& encoding, Elements n) {
+  for (const CodecSpeed& codec : costs.codecs)
+    if (codec.encoding == encoding) return predict_encoded(costs, codec, n);
+  return predict_plain(costs, n);
+}
+
+}  // namespace
+
+std::vector<Encoding> choose_encodings(const EncodingCosts& costs, std::span<const Cut> pieces) {
+  std::vector<Encoding> chosen;
   double plain = 0, takes = 0;
   for (const Cut& piece : pieces) {
-    const Encoding encoding = choose_encoding(costs, piece.n);
-    auto& [count, elements] = chosen[to_string(encoding)];
-    ++count;
-    elements += piece.n;
+    chosen.push_back(choose_encoding(costs, piece.n));
     plain += predict_plain(costs, piece.n);
-    double here = predict_plain(costs, piece.n);
-    for (const CodecSpeed& codec : costs.codecs)
-      if (codec.encoding == encoding) here = predict_encoded(costs, codec, piece.n);
-    takes += here;
+    takes += predict(costs, chosen.back(), piece.n);
+  }
+  if (takes > kWorthwhile * plain) chosen.assign(pieces.size(), Encoding());
+  return chosen;
+}
+
+std::string explain(const EncodingCosts& costs, std::span<const Cut> pieces) {
+  std::map<std::string, std::pair<std::size_t, Elements>> chosen;
+  const std::vector<Encoding> encodings = choose_encodings(costs, pieces);
+  double plain = 0, takes = 0;
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    auto& [count, elements] = chosen[to_string(encodings[i])];
+    ++count;
+    elements += pieces[i].n;
+    plain += predict_plain(costs, pieces[i].n);
+    takes += predict(costs, encodings[i], pieces[i].n);
   }
   std::string text;
   for (const auto& [name, of] : chosen)

@@ -45,6 +45,10 @@ double predict_encoded(const EncodingCosts& costs, const CodecSpeed& codec, Elem
 // Of a tensor of n elements; Encoding() is plain. Pure, so that members with the same numbers
 // choose alike.
 Encoding choose_encoding(const EncodingCosts& costs, Elements n);
+// For each piece; all plain where that takes hardly longer in sum: who encodes a bias gives up what
+// makes plain sums fast.
+inline constexpr double kWorthwhile = 0.9;
+std::vector<Encoding> choose_encodings(const EncodingCosts& costs, std::span<const Cut> pieces);
 // The choice for all pieces, as a sentence with the numbers that it is made of.
 std::string explain(const EncodingCosts& costs, std::span<const Cut> pieces);
 

@@ -63,8 +63,7 @@ Task<std::string> SyncStep::choose_encodings(const Group& group, bool anew) {
   const Elements n = learner_.substance() == Substance::Real ? replica_.N : Elements(0);
   costs.codecs = co_await measure_codecs(group, speeds_gathering_, n, operation + 1);
   const Cuts pieces = learner_.pieces();
-  std::vector<Encoding> chosen;
-  for (const Cut& piece : pieces) chosen.push_back(choose_encoding(costs, piece.n));
+  const std::vector<Encoding> chosen = shoal::choose_encodings(costs, pieces);
   const bool some = std::ranges::any_of(chosen, [](const Encoding& e) { return e != Encoding(); });
   chosen_in_ = replica_.step;
   odd_steps_ = 0;

@@ -52,6 +52,25 @@ TEST(EncodingChoice, WhatACodecTakesOnceCountsForShortTensorsAlone) {
   EXPECT_EQ(to_string(choose_encoding(costs, Elements(20'000))), "onebit+ef");
 }
 
+// It was: three short tensors of six were encoded to save 0.01 ms of 3.76, and the step took a third
+// longer.
+TEST(EncodingChoice, IsPlainAsAWholeWhereLittleIsSaved) {
+  EncodingCosts costs = costs_of(3e9, 2, 2);
+  costs.codecs[1].encode = costs.codecs[1].decode = 1e-12;
+  costs.codecs[1].once = 1e-7;
+  for (CodecSpeed& codec : costs.codecs)
+    if (&codec != &costs.codecs[1]) codec.encode = 1e-6;
+  const std::vector<Cut> both = {{Elements(0), kLayer}, {kLayer, Elements(20'000)}};
+  EXPECT_EQ(choose_encodings(costs, both), std::vector<Encoding>(2, parse_encoding("onebit+ef")));
+  // As long an element as plain: what is left to save is a latency.
+  costs.codecs[1].encode = predict_plain(costs, kLayer) / static_cast<double>(kLayer.value());
+  costs.codecs[1].once = 0;
+  const bool short_one = choose_encoding(costs, Elements(20'000)) != Encoding();
+  const bool long_one = choose_encoding(costs, kLayer) != Encoding();
+  EXPECT_TRUE(short_one && !long_one) << short_one << long_one;
+  EXPECT_EQ(choose_encodings(costs, both), std::vector<Encoding>(2));
+}
+
 TEST(EncodingChoice, IsExplainedWithItsNumbers) {
   const EncodingCosts slow = costs_of(125e6, 2, 2);
   const std::vector<Cut> pieces = {{Elements(0), kLayer}, {kLayer, Elements(16)}};
