@@ -52,8 +52,8 @@ TEST(EncodingChoice, WhatACodecTakesOnceCountsForShortTensorsAlone) {
   EXPECT_EQ(to_string(choose_encoding(costs, Elements(20'000))), "onebit+ef");
 }
 
-// It was: three short tensors of six were encoded to save 0.01 ms of 3.76, and the step took a third
-// longer.
+// It was: three short tensors of six were encoded to save 0.01 ms of 3.76, and the step took a
+// third longer.
 TEST(EncodingChoice, IsPlainAsAWholeWhereLittleIsSaved) {
   EncodingCosts costs = costs_of(3e9, 2, 2);
   costs.codecs[1].encode = costs.codecs[1].decode = 1e-12;
