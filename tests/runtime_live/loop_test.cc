@@ -259,7 +259,7 @@ class BusyPoller final : public Poller {
     loop_->stop();
     return false;
   }
-  bool busy() const override { return true; }
+  Duration ahead() const override { return 1ms; }  // Too short for a nap.
   int polls = 0;
 
  private:
@@ -279,6 +279,72 @@ Duration awake_in_a_transfer(bool work_away) {
 TEST(LiveLoop, BesideWorkATransferIsNotSpunFor) {
   EXPECT_GE(awake_in_a_transfer(false), Duration(160ms));
   EXPECT_LT(awake_in_a_transfer(true), Duration(160ms));
+}
+
+// Of a long transfer; the loop ends after so many polls, or when it would sleep.
+class LongTransfer final : public Poller {
+ public:
+  LongTransfer(LiveLoop& loop, int most) : loop_(&loop), most_(most) {}
+  bool poll() override {
+    if (++polls == most_) loop_->stop();
+    return false;
+  }
+  bool arm() override {
+    loop_->stop();
+    return false;
+  }
+  Duration ahead() const override { return 1s; }
+  int polls = 0;
+
+ private:
+  LiveLoop* loop_;
+  int most_;
+};
+
+TEST(LiveLoop, BesideWorkALongTransferIsLookedAfterInNaps) {
+  LiveLoop loop;
+  LongTransfer transfer(loop, 5);
+  loop.add_poller(transfer, 0ns);
+  loop.work_away();
+  loop.run();
+  EXPECT_EQ(transfer.polls, 5);
+  EXPECT_GE(loop.naps(), 4U);
+  EXPECT_EQ(loop.sleeps(), 0U);
+}
+
+TEST(LiveLoop, WithoutWorkThereAreNoNaps) {
+  LiveLoop loop;
+  LongTransfer transfer(loop, 1000);
+  loop.add_poller(transfer, 0ns);
+  loop.run();
+  EXPECT_EQ(loop.naps(), 0U);
+}
+
+TEST(LiveLoop, ANapEndsWithTheWorkAndKeepsNoTimerAndNoDescriptorWaiting) {
+  LiveLoop loop;
+  LongTransfer transfer(loop, 100'000);
+  loop.add_poller(transfer, 0ns);
+  loop.work_away();
+  std::array<int, 2> pipe_ends{};
+  ASSERT_EQ(pipe(pipe_ends.data()), 0);
+  std::vector<std::string> order;
+  loop.watch(pipe_ends[0], [&] {
+    order.emplace_back("descriptor");
+    loop.unwatch(pipe_ends[0]);
+    loop.inject([&] {
+      order.emplace_back("injected");
+      loop.stop();
+    });
+  });
+  loop.at(loop.now() + 3ms, [&] {
+    order.emplace_back("timer");
+    ASSERT_EQ(write(pipe_ends[1], "x", 1), 1);
+  });
+  loop.run();
+  EXPECT_EQ(order, (std::vector<std::string>{"timer", "descriptor", "injected"}));
+  EXPECT_EQ(loop.sleeps(), 0U);
+  close(pipe_ends[0]);
+  close(pipe_ends[1]);
 }
 
 class FakeSource final : public StallSource {

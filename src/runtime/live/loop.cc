@@ -1,6 +1,7 @@
 #include "runtime/live/loop.h"
 
 #include <fmt/core.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
@@ -36,6 +37,10 @@ constexpr Duration kLongSleep = std::chrono::microseconds(1000);
 constexpr int kSpinTimesMax = 16;
 // Polls of a turn that only spins: a look at the clock takes as long as a few of them.
 constexpr int kPollsPerSpin = 8;
+// A nap is a small part of the transfer that it may hold up; below the least a sleep is as good.
+constexpr int kNapsPerTransfer = 8;
+constexpr Duration kShortestNap = std::chrono::milliseconds(1);
+constexpr Duration kLongestNap = std::chrono::milliseconds(4);
 
 int checked(int result, const char* call) {
   SHOAL_CHECK(result >= 0, "{}: {}", call, std::strerror(errno));
@@ -126,6 +131,7 @@ void LiveLoop::turn() {
   for (int i = 0; i < kResumptionsPerTurn && executor_.run_one();) ++i;
   if (stopping_) return;
   if (poll() || has_work() || spin()) return;
+  if (const Duration most = nap_time(); most > Duration::zero()) return nap(most);
   sleep();
 }
 
@@ -202,7 +208,7 @@ bool LiveLoop::arm() {
 
 int LiveLoop::spin_times(const Poller& poller) const {
   if (away_.load(std::memory_order_relaxed) > 0) return 0;
-  return poller.busy() ? kSpinTimesMax : spin_times_;
+  return poller.ahead() > Duration::zero() ? kSpinTimesMax : spin_times_;
 }
 
 bool LiveLoop::spin() {
@@ -224,17 +230,48 @@ void LiveLoop::sleep() {
   if (!arm()) return;
   if (!timers_.empty() && timers_.begin()->first.at <= now()) return;
   set_alarm();
-  {
-    const std::lock_guard lock(mutex_);
-    if (!injected_.empty()) return;
-    asleep_ = true;
-  }
+  if (!fall_asleep()) return;
   ++sleeps_;
   const Time since = now();
   wait(-1);
   if (!pollers_.empty()) judge_sleep(now() - since);
+  wake();
+}
+
+bool LiveLoop::fall_asleep() {
+  const std::lock_guard lock(mutex_);
+  if (!injected_.empty()) return false;
+  asleep_ = true;
+  return true;
+}
+
+void LiveLoop::wake() {
   const std::lock_guard lock(mutex_);
   asleep_ = false;
+}
+
+Duration LiveLoop::nap_time() const {
+  if (away_.load(std::memory_order_relaxed) == 0) return Duration::zero();
+  Duration ahead = Duration::zero();
+  for (const Polled& p : pollers_)
+    if (p.poller != nullptr) ahead = std::max(ahead, p.poller->ahead());
+  const Duration most = std::min(ahead / kNapsPerTransfer, kLongestNap);
+  if (most < kShortestNap) return Duration::zero();
+  if (timers_.empty()) return most;
+  return std::clamp(timers_.begin()->first.at - turn_time_, Duration(1), most);
+}
+
+// Only what is injected ends it early: the work's own end above all. Other descriptors are looked
+// at when it is over.
+void LiveLoop::nap(Duration most) {
+  if (!fall_asleep()) return;
+  ++naps_;
+  pollfd event{event_, POLLIN, 0};
+  const timespec time{0, std::chrono::nanoseconds(most).count()};
+  const int n = ppoll(&event, 1, &time, nullptr);
+  if (n < 0 && errno != EINTR) checked(n, "ppoll");
+  wake();
+  wait(0);
 }
 
 void LiveLoop::set_alarm() {

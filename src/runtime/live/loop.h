@@ -30,8 +30,9 @@ class Poller {
   virtual ~Poller() = default;
   virtual bool poll() = 0;  // true when something happened
   virtual bool arm() = 0;   // false when something came in meanwhile: poll again before sleeping
-  // A transfer is going on: the next piece of it is worth more than a short spin.
-  virtual bool busy() const { return false; }
+  // How long the transfers that are going on will take, as far as can be told; zero: there are
+  // none. The next piece of one is worth more than a short spin.
+  virtual Duration ahead() const { return Duration::zero(); }
 };
 
 // Something whose operations may wait in vain: an endpoint. Asked only when its loop goes to sleep.
@@ -105,8 +106,10 @@ class LiveLoop {
   void watch_signal(int signal, Function received);
   // Polls in every turn, and for `spin` before each sleep: a wake-up costs more than dense traffic
   // takes to bring the next message. Longer, up to 16 times, while sleeps turn out short: two loops
-  // that wake each other would never get out of it; and that long while the poller is busy. While
-  // work is away not at all: what spins takes its core, and a transfer beside it can wait.
+  // that wake each other would never get out of it; and that long while a transfer is going on.
+  // While work is away not at all: what spins takes its core, and a transfer beside it can wait.
+  // Then a long transfer does not even wake the loop: it naps, and takes what has come in one go,
+  // since whoever is woken for each packet interrupts the work as often.
   // REQUIRES: the poller's descriptor is watched.
   void add_poller(Poller& poller, Duration spin);
   void remove_poller(Poller& poller);
@@ -120,7 +123,8 @@ class LiveLoop {
   // How often run() went round, and how often it slept: an idle loop does neither.
   std::uint64_t turns() const { return turns_; }
   std::uint64_t sleeps() const { return sleeps_; }
-  std::uint64_t wake_ups() const;  // by inject(), with a system call; any thread
+  std::uint64_t naps() const { return naps_; }  // beside work, in the middle of a transfer
+  std::uint64_t wake_ups() const;               // by inject(), with a system call; any thread
 
   // A function runs for this loop on another thread, or waits there; and does not any more. Any
   // thread.
@@ -146,6 +150,10 @@ class LiveLoop {
   int spin_times(const Poller& poller) const;
   void judge_sleep(Duration slept);
   void sleep();
+  Duration nap_time() const;
+  void nap(Duration most);
+  bool fall_asleep();
+  void wake();
   void set_alarm();
   void wait(int timeout_ms);
   void arm_stall_check();
@@ -188,6 +196,7 @@ class LiveLoop {
   bool stopping_ = false;
   std::uint64_t turns_ = 0;
   std::uint64_t sleeps_ = 0;
+  std::uint64_t naps_ = 0;
 };
 
 // Runs the task on this thread until it has ended; throws what it throws. The loop goes on with

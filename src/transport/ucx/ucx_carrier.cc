@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "transport/ucx/pace.h"
 #include "transport/ucx/ucx_worker.h"
 
 namespace shoal {
@@ -81,7 +82,7 @@ class UcxCarrier final : public Carrier, private Poller {
 
   bool poll() override;
   bool arm() override;
-  bool busy() const override { return !sending_.empty() || !fetching_.empty(); }
+  Duration ahead() const override { return pace_.ahead(); }
   bool deliver();
   LinePtr make_line(LifeId peer, const std::string& contact);
   void close_line(LinePtr line);
@@ -101,6 +102,7 @@ class UcxCarrier final : public Carrier, private Poller {
   // In the hands of UCX.
   List<Flight, struct InCarrier> sending_;
   List<Parcel, struct InCarrier> fetching_;
+  Pace pace_;  // of these
   // What the callbacks noted since the last turn.
   std::vector<Message*> arrived_;
   std::vector<Sent> sent_;
@@ -224,6 +226,7 @@ void UcxCarrier::broke(const std::string& why) {
   if (worker_.abandoned()) return;
   loop_->unwatch(worker_.descriptor());
   worker_.abandon();
+  pace_ = Pace();
   closing_.clear();
   while (!sending_.empty()) sent_.push_back({&sending_.pop_front(), UCS_ERR_UNREACHABLE});
   while (!fetching_.empty()) {
@@ -256,7 +259,10 @@ bool UcxCarrier::send(Flight& flight) {
     void* const request =
         ucp_am_send_nbx(ep, flight.lane, flight.header.data(), flight.header.size(), payload.data(),
                         payload.size(), &params);
-    if (UCS_PTR_IS_PTR(request)) return false;
+    if (UCS_PTR_IS_PTR(request)) {
+      pace_.began(flight.payload.size, loop_->turn_time());
+      return false;
+    }
     static_cast<ListHook<InCarrier>&>(flight).unlink();
     if (request == nullptr) return true;
     sent_.push_back({&flight, UCS_PTR_STATUS(request)});
@@ -268,8 +274,10 @@ bool UcxCarrier::send(Flight& flight) {
 
 void UcxCarrier::on_sent(void* request, ucs_status_t status, void* user) {
   Flight& flight = *static_cast<Flight*>(user);
+  UcxCarrier& carrier = *static_cast<UcxCarrier*>(flight.request);
   static_cast<ListHook<InCarrier>&>(flight).unlink();
-  static_cast<UcxCarrier*>(flight.request)->sent_.push_back({&flight, status});
+  carrier.pace_.ended(flight.payload.size, carrier.loop_->turn_time());
+  carrier.sent_.push_back({&flight, status});
   ucp_request_free(request);
 }
 
@@ -321,7 +329,10 @@ bool UcxCarrier::fetch(Parcel& parcel, MutBuf room) {
   try {
     void* const request =
         ucp_am_recv_data_nbx(worker_.get(), data, room.data, message.payload_size, &params);
-    if (UCS_PTR_IS_PTR(request)) return false;
+    if (UCS_PTR_IS_PTR(request)) {
+      pace_.began(Bytes(message.payload_size), loop_->turn_time());
+      return false;
+    }
     static_cast<ListHook<InCarrier>&>(message).unlink();
     if (request == nullptr) return true;
     message.status = UCS_PTR_STATUS(request);
@@ -335,9 +346,11 @@ bool UcxCarrier::fetch(Parcel& parcel, MutBuf room) {
 void UcxCarrier::on_fetched(void* request, ucs_status_t status, std::size_t size, void* user) {
   (void)size;
   Message& message = *static_cast<Message*>(user);
+  UcxCarrier& carrier = *static_cast<UcxCarrier*>(message.carrier);
   static_cast<ListHook<InCarrier>&>(message).unlink();
+  carrier.pace_.ended(Bytes(message.payload_size), carrier.loop_->turn_time());
   message.status = status;
-  static_cast<UcxCarrier*>(message.carrier)->fetched_.push_back(&message);
+  carrier.fetched_.push_back(&message);
   ucp_request_free(request);
 }
 
