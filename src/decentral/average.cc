@@ -41,8 +41,14 @@ class Averaging final : public Rendezvous {
     while (true) {
       const bool more = co_await leg.next();
       if (!more) break;
-      co_await leg.step();
-      if (exchange_) co_await exchange_->after_step(leg, as_it_is);
+      if (!exchange_) {
+        co_await leg.step();
+        continue;
+      }
+      co_await leg.gradient();
+      co_await exchange_->update(leg, as_it_is);
+      co_await leg.done();
+      co_await exchange_->after_step(leg, as_it_is);
     }
     if (exchange_) co_await exchange_->end(leg, as_it_is);
   }

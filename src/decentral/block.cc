@@ -21,6 +21,7 @@
 #include <iterator>
 #include <utility>
 
+#include "decentral/loops.h"
 #include "decentral/mean_exchange.h"
 #include "decentral/rendezvous.h"
 
@@ -79,7 +80,9 @@ class BlockMomentum final : public Rendezvous {
     while (true) {
       const bool more = co_await leg.next();
       if (!more) break;
-      co_await leg.step();
+      co_await leg.gradient();
+      co_await exchange_.update(leg, change);
+      co_await leg.done();
       const bool met = co_await exchange_.after_step(leg, change);
       if (met) ++meetings_;
     }
@@ -90,18 +93,13 @@ class BlockMomentum final : public Rendezvous {
  private:
   // From the mean of all models to the one that all go on with.
   MeanExchange::Change change_in(std::uint64_t workers) {
-    const auto zeta = static_cast<float>(terms_.peering.block_rate);
-    const auto eta_b = static_cast<float>(block_momentum(terms_.peering, workers));
-    const bool nesterov = terms_.peering.block_nesterov;
-    return [=, this](std::span<float> m, std::size_t at) {
-      float* const W = &W_.all().data()[at];
-      float* const D = &D_.all().data()[at];
-      for (std::size_t i = 0; i < m.size(); ++i) {
-        const float G = m[i] - W[i];
-        D[i] = eta_b * D[i] + zeta * G;
-        W[i] += nesterov ? zeta * G + eta_b * D[i] : D[i];
-        m[i] = W[i];
-      }
+    const BlockRates rates{
+        .eta_b = static_cast<float>(block_momentum(terms_.peering, workers)),
+        .zeta = static_cast<float>(terms_.peering.block_rate),
+        .nesterov = terms_.peering.block_nesterov,
+    };
+    return [rates, this](std::span<float> m, std::size_t at) {
+      block_step(m.data(), &W_.all().data()[at], &D_.all().data()[at], rates, m.size());
     };
   }
 

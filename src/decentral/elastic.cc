@@ -8,7 +8,8 @@
 //   w_i <- update(w_i, g)
 //
 // Late (--late d): what is sent is a copy, the exchange goes on beside the next d steps, and then
-// w_i <- w_i - alpha d of that copy; the steps in between are kept.
+// w_i <- w_i - alpha d of that copy; the steps in between are kept. The member that has c sends
+// nothing, and is never late.
 //
 // In step all do so at once: c <- c + beta (sum of all d), which everyone can compute who has the
 // mean of all models. At their own pace they ask the member that has c: in pieces, each of which is
@@ -26,24 +27,29 @@
 // Failure: in step c is the same on all. Who has missed a meeting, or is new, copies it. At their
 //   own pace it is lost with the member that had it, and is the mean of all models then.
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <optional>
 #include <utility>
 
 #include "base/error.h"
+#include "base/stream_copy.h"
 #include "collective/tree.h"
 #include "decentral/audit.h"
-#include "decentral/mean_exchange.h"
+#include "decentral/loops.h"
+#include "decentral/model_sum.h"
 #include "decentral/rendezvous.h"
 #include "runtime/slices.h"
 
 namespace shoal {
 namespace {
 
+constexpr std::size_t kNear = 2048;  // elements that stay in the nearest cache
+
 class Elastic final : public Rendezvous {
  public:
   Elastic(Node& node, const Learner& learner, const DecentralTerms& terms)
-      : Rendezvous(node, learner, terms), center_(model_arena()), difference_(model_arena()) {}
+      : Rendezvous(node, learner, terms), center_(model_arena()), sum_(node, learner) {}
 
   std::uint64_t meetings() const override { return meetings_; }
 
@@ -78,6 +84,8 @@ class Elastic final : public Rendezvous {
   void view_over() override {
     busy_ = false;
     under_way_ = false;
+    holds_center_ = false;
+    copied_now_ = false;
   }
 
   Task<void> run(Leg& leg) override {
@@ -88,12 +96,17 @@ class Elastic final : public Rendezvous {
       co_await leg.gradient();
       note_loss(leg.score());
       const std::uint64_t since = leg.t().value() % terms_.peering.tau;
-      if (since == 0) co_await begin_meeting(leg);
-      if (since == terms_.peering.late) co_await end_meeting(leg);
-      co_await leg.update();
+      Along along;
+      if (since == 0) co_await begin_meeting(leg, along);
+      if (since == lateness(leg)) co_await end_meeting(leg, along);
+      co_await leg.update(std::move(along));
+      if (std::exchange(holds_center_, false)) let_go();
+      if (std::exchange(copied_now_, false)) leg.spawn(exchange(leg));
       co_await leg.done();
     }
-    co_await end_meeting(leg);
+    Along along;
+    co_await end_meeting(leg, along);
+    co_await pass(leg, along.before);
   }
 
   Task<void> result(Company& company, Range model, Range out) override {
@@ -126,22 +139,36 @@ class Elastic final : public Rendezvous {
     loss_at_meeting_ = loss_;
   }
 
+  bool hosts(Leg& leg) const { return !in_step() && leg.company.group.rank == host_; }
+  // Steps between the two halves of a meeting.
+  std::uint64_t lateness(Leg& leg) const { return hosts(leg) ? 0 : terms_.peering.late; }
   // What meets the center: the model, or a copy of it where the model goes on meanwhile.
   Range met(Leg& leg) {
-    if (terms_.peering.late == 0) return leg.model();
+    if (lateness(leg) == 0) return leg.model();
     if (!copied_) copied_.emplace(node_.endpoint, N_, substance_);
     return copied_->all();
   }
+  // Of the whole model, where that is not part of an update.
+  static Task<void> pass(Leg& leg, const SliceWork& work) {
+    const Range model = leg.model();
+    if (work)
+      co_await in_slices(leg.env(), Work::Update, model.n.value(), model.data().empty(),
+                         Order::Forward, 2, work);
+  }
 
-  Task<void> begin_meeting(Leg& leg) {
+  Task<void> begin_meeting(Leg& leg, Along& along) {
     adapt();
     under_way_ = true;
     came_ = false;
-    if (terms_.peering.late == 0) {
+    if (hosts(leg)) {
+      co_await leg.company.with_others(own_turn());
+      holds_center_ = came_ = true;
+    } else if (lateness(leg) == 0) {
       co_await exchange(leg);
     } else {
-      co_await copy(leg.env(), met(leg), leg.model());
-      leg.spawn(exchange(leg));
+      along.before = copy_part(leg);
+      along.arrays = 1;
+      copied_now_ = true;
     }
   }
 
@@ -149,16 +176,7 @@ class Elastic final : public Rendezvous {
   Task<void> exchange(Leg& leg) {
     Company& company = leg.company;
     if (in_step()) {
-      co_await company.with_others(
-          mean_of_all(company, terms_.exchange, met(leg), difference_.all(), scratch()));
-    } else if (company.group.rank == host_) {
-      co_await company.with_others(own_turn());
-      Move move(leg);
-      move.of(center_.all());
-      co_await pull(met(leg).data(), center_.all(), difference_.all());
-      gained_ = move.moment();
-      ++meetings_;
-      let_go();
+      co_await company.with_others(sum_.form(company, terms_.exchange, met(leg)));
     } else {
       co_await ask_center(leg);
     }
@@ -170,55 +188,85 @@ class Elastic final : public Rendezvous {
     while (!came_) co_await changed_.wait();
   }
 
-  Task<void> end_meeting(Leg& leg) {
+  // The move is left to the pass that updates the model; not so where the checkers look on.
+  Task<void> end_meeting(Leg& leg, Along& along) {
     if (!std::exchange(under_way_, false)) co_return;
     co_await leg.company.with_others(until_came());
+    Move move(leg);
+    move.of(leg.model(), worth());
     if (in_step()) {
-      co_await move_by_mean(leg);
+      along.before = in_step_part(leg);
+      along.arrays = 4;
+      move.of(center_.all(), 1 / static_cast<double>(members_));
+    } else if (hosts(leg)) {
+      along.before = both_part(leg);
+      along.arrays = 2;
+      move.of(center_.all());
     } else {
-      co_await move_by_difference(leg);
+      along.before = difference_part(leg);
+      along.arrays = 1;
     }
+    if (terms_.audit) {
+      co_await pass(leg, along.before);
+      along = Along();
+      if (alpha() > 0) note(leg, move);
+    }
+    if (in_step() || hosts(leg)) ++meetings_;
   }
-
-  // ---- In step
-
-  Task<void> move_by_mean(Leg& leg) {
-    const auto a = static_cast<float>(alpha());
-    const auto b = static_cast<float>(beta() * static_cast<double>(members_));
-    const std::span<float> w = leg.model().data();
-    const std::span<const float> sent = met(leg).data();
-    const std::span<float> c = center_.all().data();
-    const std::span<const float> mean = difference_.all().data();
-    Move move(leg);
-    move.of(leg.model(), worth());
-    move.of(center_.all(), 1 / static_cast<double>(members_));
-    const SliceWork work = [&](std::size_t from, std::size_t to) {
-      for (std::size_t i = from; i < to; ++i) {
-        const float before = c[i];
-        c[i] += b * (mean[i] - before);
-        w[i] -= a * (sent[i] - before);
-      }
-    };
-    co_await in_slices(leg.env(), Work::Update, center_.size().value(), w.empty(), Order::Forward,
-                       2, work);
-    if (alpha() > 0) move.with_all(meetings_);
-    ++meetings_;
-  }
-
-  // ---- At their own pace
-
-  Task<void> move_by_difference(Leg& leg) {
-    Move move(leg);
-    move.of(leg.model(), worth());
-    co_await mix(leg.env(), leg.model(), 1, difference_.all(), -alpha());
-    if (alpha() == 0) co_return;
-    if (leg.company.group.rank == host_) {
-      move.add(gained_);
+  void note(Leg& leg, const Move& move) const {
+    if (in_step()) {
+      move.with_all(meetings_);
+    } else if (hosts(leg)) {
       move.alone();
     } else {
       move.with(leg.company.group.view->at(host_));
     }
   }
+
+  // ---- What is done to parts of models
+
+  SliceWork copy_part(Leg& leg) {
+    const std::span<const float> w = leg.model().data();
+    const std::span<float> to = met(leg).data();
+    return [w, to](std::size_t from, std::size_t end) {
+      stream_copy(std::as_writable_bytes(to.subspan(from)).data(),
+                  std::as_bytes(w.subspan(from)).data(), (end - from) * sizeof(float));
+    };
+  }
+
+  SliceWork in_step_part(Leg& leg) {
+    const auto a = static_cast<float>(alpha());
+    const auto b = static_cast<float>(beta() * static_cast<double>(members_));
+    const std::span<float> w = leg.model().data();
+    const std::span<const float> sent = met(leg).data();
+    const std::span<float> c = center_.all().data();
+    return [=, this](std::size_t from, std::size_t to) {
+      std::array<float, kNear> near;
+      for (std::size_t at = from; at < to; at += kNear) {
+        const std::span<float> mean = std::span(near).first(std::min(kNear, to - at));
+        sum_.mean(at, mean);
+        move_by_mean(&w[at], &c[at], mean.data(), &sent[at], a, b, mean.size());
+      }
+    };
+  }
+
+  SliceWork both_part(Leg& leg) {
+    const auto a = static_cast<float>(alpha());
+    const auto b = static_cast<float>(beta());
+    const std::span<float> w = leg.model().data();
+    const std::span<float> c = center_.all().data();
+    return
+        [=](std::size_t from, std::size_t to) { pull_both(&w[from], &c[from], a, b, to - from); };
+  }
+
+  SliceWork difference_part(Leg& leg) {
+    const auto a = static_cast<float>(-alpha());
+    const std::span<float> w = leg.model().data();
+    const std::span<const float> d = sum_.all().data();
+    return [=](std::size_t from, std::size_t to) { mix(&w[from], 1, &d[from], a, to - from); };
+  }
+
+  // ---- At their own pace
 
   Task<void> own_turn() {
     while (busy_) co_await changed_.wait();
@@ -235,10 +283,7 @@ class Elastic final : public Rendezvous {
     const std::span<float> c = center.data();
     const std::span<float> d = difference.data();
     const SliceWork work = [&](std::size_t from, std::size_t to) {
-      for (std::size_t i = from; i < to; ++i) {
-        d[i] = w[i] - c[i];
-        c[i] += b * d[i];
-      }
+      pull_center(&w[from], &c[from], &d[from], b, to - from);
     };
     // A sum, as far as the machine is concerned: it does not wait for a gradient of this member.
     co_await in_slices(node_.env, Work::Reduce, center.n.value(), d.empty(), Order::Forward, 2,
@@ -256,7 +301,7 @@ class Elastic final : public Rendezvous {
         tasks.spawn(leg.company.publish(host, leg.company.tag(kModel),
                                         part_of(met(leg), i, pieces).bytes()));
       for (std::uint64_t i = 0; i < pieces; ++i)
-        tasks.spawn(take_answer(leg, match, part_of(difference_.all(), i, pieces)));
+        tasks.spawn(take_answer(leg, match, part_of(sum_.all(), i, pieces)));
       co_return;
     });
   }
@@ -310,17 +355,18 @@ class Elastic final : public Rendezvous {
   }
 
   Arena center_;
-  Arena difference_;             // to the center; in step, the mean of all models
+  ModelSum sum_;                 // of all models; at their own pace, the difference to the center
   std::optional<Arena> copied_;  // the model that meets, where that is late
   bool under_way_ = false;       // a meeting has begun,
   bool came_ = false;            // and what it brings is here
+  bool copied_now_ = false;      // by this step's update: the exchange may begin
+  bool holds_center_ = false;    // this step's update changes it
   std::deque<Caller> callers_;   // by rank, of the member that has the center
   Rank host_;                    // who has it, at their own pace
   bool busy_ = false;            // somebody changes it
   double pull_ = 1;              // of alpha, where it adapts
   double loss_ = 0;              // mean of the latest steps
   double loss_at_meeting_ = 0;
-  Moment gained_;  // by the center, from the model of the member that has it
   Signal changed_;
   std::uint64_t members_ = 1;
   std::uint64_t meetings_ = 0;

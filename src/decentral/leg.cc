@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "runtime/slices.h"
 
 namespace shoal {
 namespace {
@@ -111,6 +112,7 @@ Leg::Leg(Company& c, Learner& learner, Replica& r, const DecentralTerms& job, st
       journal_(journal),
       samples_(samples),
       offers_(c.size()),
+      offered_(c.size()),
       begun_(c.node.env.now()) {}
 
 void Leg::serve_in(TaskGroup& tasks) {
@@ -164,7 +166,7 @@ Leg::Offer Leg::deal_to(Rank rank) {
   if (n > 0) share = replica.ledger.deal(member.node, member.incarnation, n);
   samples_ -= share.n;
   dealt_ += share.n;
-  return {share, dealt_};
+  return {share, dealt_, std::min(samples_, replica.ledger.left())};
 }
 
 Task<void> Leg::deal_to_all() {
@@ -177,40 +179,63 @@ Task<void> Leg::deal_to_all() {
 }
 
 Task<void> Leg::offer(Rank to) {
-  Offer& slot = offers_[to.value()];
+  const std::uint64_t number = offered_[to.value()]++;
+  Offer& slot = offers_[to.value()][number % offers_[to.value()].size()];
   slot = deal_to(to);
   co_await company.send(company.group.view->at(to), company.tag(kOffer), const_buf(slot));
 }
 
+// Less far when few are left: all are to end at about the same time.
+void Leg::ask_ahead(std::uint64_t left) {
+  const std::uint64_t rounds = left / (company.size() * terms.batch);
+  while (answers_.size() + unanswered_ < std::min(ahead_, rounds + 1)) {
+    ++unanswered_;
+    spawn(ask());
+  }
+}
+
 Task<void> Leg::ask() {
   const NodeId dealer = company.group.view->at(Rank(0));
+  Offer& answer = incoming_[asked_++ % incoming_.size()];
   if (company.group.rank == Rank(0)) {
-    incoming_ = deal_to(Rank(0));
+    answer = deal_to(Rank(0));
   } else {
     co_await company.send(dealer, company.tag(kAsk), const_buf(question_));
     const Match match{.from = dealer, .tag = company.tag(kOffer)};
-    co_await company.recv(match, mut_buf(incoming_));
+    co_await company.recv(match, mut_buf(answer));
   }
-  ahead_ = incoming_;
-  const Share share = incoming_.share;  // which the worker may take at once, and ask for the next
+  --unanswered_;
+  const Share share = answer.share;
+  const bool next = answers_.empty();
+  answers_.push_back(answer);
   answered_.notify_all();
+  if (next) co_await prefetch(share);
+}
+
+Task<void> Leg::prefetch(Share share) {
   if (share.n == 0) co_return;
   Portion portion{share.epoch, t() + Step(1), company.group.rank.value(), samples_of(share)};
   co_await learner_.prefetch(env(), std::move(portion));
 }
 
 Task<void> Leg::until_answered() {
-  while (!ahead_) co_await answered_.wait();
+  while (answers_.empty()) co_await answered_.wait();
 }
 
 Task<bool> Leg::next_offer() {
-  if (!std::exchange(asked_, true)) spawn(ask());
+  if (asked_ == 0) {
+    ask_ahead(samples_);
+  } else if (answers_.empty()) {
+    ahead_ = std::min(2 * ahead_, kAheadMax);
+  }
   co_await company.with_others(until_answered());
-  const Offer now = *std::exchange(ahead_, std::nullopt);
+  const Offer now = answers_.front();
+  answers_.pop_front();
   if (company.group.rank != Rank(0)) dealt_ = now.dealt;
   if (now.share.n == 0) co_return false;
   own_.push_back(now.share);
-  spawn(ask());
+  if (!answers_.empty()) spawn(prefetch(answers_.front().share));
+  ask_ahead(now.left);
   co_return true;
 }
 
@@ -275,16 +300,31 @@ Task<void> Leg::gradient_at(Range state) {
   report_.compute = env().now() - begin;
 }
 
-Task<void> Leg::update() {
-  if (own_.empty()) co_return;
-  co_await apply(replica.w(), replica.slots(), static_cast<double>(report_.own.samples));
+Task<void> Leg::update(Along along) {
+  std::size_t at = 0;
+  if (!own_.empty()) {
+    co_await apply(replica.w(), replica.slots(), static_cast<double>(report_.own.samples),
+                   along ? &along : nullptr);
+    at = replica.N.value();
+  }
+  if (!along) co_return;
+  // What has no gradient: running statistics, or all of it where the share is empty.
+  const Range rest = model().slice(Elements(at), model().n - Elements(at));
+  const SliceWork both = [&](std::size_t from, std::size_t to) {
+    if (along.before) along.before(at + from, at + to);
+    if (along.after) along.after(at + from, at + to);
+  };
+  if (rest.n > Elements(0))
+    co_await in_slices(env(), Work::Update, rest.n.value(), rest.data().empty(), Order::Forward,
+                       along.arrays / 2, both);
 }
 
-Task<void> Leg::apply(Range state, Range slots, double over) {
+Task<void> Leg::apply(Range state, Range slots, double over, const Along* along) {
   const Time begin = env().now();
   const UpdateStep step{terms.eta(t()), t().value() + 1, over};
-  const Shard all{state.slice(Elements(0), replica.N), replica.g().all(), slots, Elements(0),
-                  terms.segments};
+  Shard all{state.slice(Elements(0), replica.N), replica.g().all(), slots, Elements(0),
+            terms.segments};
+  all.along = along;
   co_await shoal::update(env(), terms.rule, step, all);
   report_.update = env().now() - begin;
 }

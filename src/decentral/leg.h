@@ -6,13 +6,16 @@
 //   all tell which shares they have done: these have ended, and the rest is dealt in the next leg
 //
 // Samples: in step, every member takes its part of each global batch, known to all; else rank 0
-// deals, one share ahead of its worker, and whoever is faster gets more.
+// deals, and whoever is faster gets more. A worker asks a share ahead, and further ahead once it had
+// to wait for an answer: behind a model that goes the same way a question is on its way for long.
 // Failure: what waits for others ends by LegOver when there is a newer view, or by PeerLost. What a
 // worker does alone is never cut off: its model is whole whatever happens. What a lost worker had
 // done is lost with its model, as far as that has not met others, and its shares are dealt again.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -107,11 +110,13 @@ class Leg {
   Task<bool> next();  // false: no samples are left
   Task<void> gradient() { return gradient_at(replica.w()); }
   Task<void> gradient_at(Range state);
-  Task<void> update();
+  Task<void> update() { return update(Along()); }
+  // `along` is done to all of model(), in the same pass as far as there is one.
+  Task<void> update(Along along);
   Task<void> done();
   // What update() does, to any state and slots of such a model: by the sum in the replica's
   // gradient, over so many.
-  Task<void> apply(Range state, Range slots, double over);
+  Task<void> apply(Range state, Range slots, double over, const Along* along = nullptr);
   // In place of gradient and update: each sample of the share is a step of its own, on threads that
   // share the model. Throws ConfigError for a learner that cannot.
   Task<void> steps_of_samples(std::uint32_t threads);
@@ -134,16 +139,23 @@ class Leg {
   struct Offer {
     Share share;
     std::uint64_t dealt = 0;  // in this leg, to all
+    std::uint64_t left = 0;   // to be dealt in it
   };
+
+  // Shares that a worker may have asked for at most, and the one it computes.
+  static constexpr std::uint64_t kAheadMax = 16;
+  using Offers = std::array<Offer, 2 * kAheadMax>;  // by turns: what was sent may not have left yet
 
   void begin_report();
   std::vector<SampleId> samples_of(const Share& share);
   void deal_row();
   Task<void> prefetch_row();
+  Task<void> prefetch(Share share);
   Task<bool> next_offer();
   Offer deal_to(Rank rank);
   Task<void> deal_to_all();
   Task<void> offer(Rank to);
+  void ask_ahead(std::uint64_t left);
   Task<void> ask();
   Task<void> until_answered();
   bool in_step() const { return terms.peering.in_step; }
@@ -157,12 +169,15 @@ class Leg {
   std::uint64_t made_ = 0;   // steps
   std::vector<Share> own_;   // of the step at hand
   std::vector<Share> finished_;
-  std::optional<Offer> ahead_;  // asked for while the share before was computed
-  bool asked_ = false;
+  std::deque<Offer> answers_;     // asked for while the share before was computed
+  std::uint64_t ahead_ = 1;       // how many shares are asked for before they are needed,
+  std::uint64_t unanswered_ = 0;  // and for how many there is no answer yet
+  std::uint64_t asked_ = 0;
   Signal answered_;
-  Offer incoming_;
+  Offers incoming_;
   std::uint64_t question_ = 0;
-  std::vector<Offer> offers_;  // on their way, by rank
+  std::vector<Offers> offers_;          // on their way, by rank
+  std::vector<std::uint64_t> offered_;  // how many, by rank
   StepReport report_;
   Time begun_;
 };

@@ -4,7 +4,9 @@
 #include <array>
 #include <utility>
 
+#include "base/stream_copy.h"
 #include "decentral/audit.h"
+#include "decentral/loops.h"
 #include "decentral/rendezvous.h"
 #include "runtime/slices.h"
 
@@ -16,11 +18,8 @@ constexpr std::size_t kNear = 2048;  // elements that stay in the nearest cache
 }  // namespace
 
 MeanExchange::MeanExchange(Node& node, const Learner& learner, const DecentralTerms& terms)
-    : terms_(terms),
-      sum_(node.endpoint, learner.layout().averaged(), learner.substance()),
-      scratch_(node.endpoint, learner.layout().averaged(), learner.substance()) {
-  if (terms.peering.late > 0)
-    copied_.emplace(node.endpoint, learner.layout().averaged(), learner.substance());
+    : terms_(terms), sum_(node, learner) {
+  if (late()) copied_.emplace(node.endpoint, learner.layout().averaged(), learner.substance());
   if (encodes(terms.encode)) differences_.emplace(node, learner, terms);
 }
 
@@ -33,30 +32,47 @@ std::vector<OwnArray> MeanExchange::own() {
   return differences_ ? differences_->own() : std::vector<OwnArray>();
 }
 
+// Steps are counted when they are done, and this one is not yet.
+Task<void> MeanExchange::update(Leg& leg, const Change& change) {
+  const std::uint64_t since = (leg.t().value() + 1) % terms_.peering.tau;
+  Along along;
+  if (late() && !terms_.audit && !differences_) {
+    if (since == 0) {
+      along.after = copy_part(leg);
+      along.arrays = 1;
+      copied_along_ = true;
+    } else if (since == terms_.peering.late && under_way_) {
+      co_await leg.company.with_others(until_formed());
+      along.after = move_part(leg, change);
+      along.arrays = arrays_of_move(change);
+      moved_along_ = true;
+    }
+  }
+  co_await leg.update(std::move(along));
+}
+
 Task<bool> MeanExchange::after_step(Leg& leg, const Change& change) {
   const Peering& p = terms_.peering;
   const std::uint64_t since = leg.t().value() % p.tau;
-  if (since == 0) co_await begin(leg);
+  if (since == 0) {
+    if (late() && !std::exchange(copied_along_, false))
+      co_await copy(leg.env(), copied_->all(), leg.model());
+    under_way_ = true;
+    formed_ = false;
+    leg.spawn(form(leg));
+  }
   bool ended = false;
   if (since == p.late) ended = co_await end(leg, change);
   co_return ended;
 }
 
-Task<void> MeanExchange::begin(Leg& leg) {
-  co_await copy(leg.env(), met(), leg.model());
-  under_way_ = true;
-  formed_ = false;
-  leg.spawn(form(leg));
-}
-
 Task<void> MeanExchange::form(Leg& leg) {
-  const Range sum = sum_.all();
   if (differences_) {
     co_await leg.company.with_others(
-        differences_->form(leg.company, leg.t(), met(), sum, scratch_.all()));
+        differences_->form(leg.company, leg.t(), given(leg), sum_.all(), sum_.scratch()));
+    sum_.is_mean();
   } else {
-    co_await leg.company.with_others(
-        sum_of_all(leg.company, terms_.exchange, met(), sum, scratch_.all()));
+    co_await leg.company.with_others(sum_.form(leg.company, terms_.exchange, given(leg)));
   }
   formed_ = true;
   changed_.notify_all();
@@ -68,40 +84,57 @@ Task<void> MeanExchange::until_formed() {
 
 Task<bool> MeanExchange::end(Leg& leg, const Change& change) {
   if (!std::exchange(under_way_, false)) co_return false;
-  co_await leg.company.with_others(until_formed());
-  co_await move(leg, change);
+  if (!std::exchange(moved_along_, false)) {
+    co_await leg.company.with_others(until_formed());
+    co_await move(leg, change);
+  }
   co_return true;
 }
 
-Task<void> MeanExchange::move(Leg& leg, const Change& change) {
-  const double part = differences_ ? 1 : 1 / static_cast<double>(leg.company.size());
-  const auto scale = static_cast<float>(part);
+SliceWork MeanExchange::copy_part(Leg& leg) {
+  const std::span<const float> w = leg.model().data();
+  const std::span<float> to = copied_->all().data();
+  return [w, to](std::size_t from, std::size_t end) {
+    stream_copy(std::as_writable_bytes(to.subspan(from)).data(),
+                std::as_bytes(w.subspan(from)).data(), (end - from) * sizeof(float));
+  };
+}
+
+SliceWork MeanExchange::move_part(Leg& leg, const Change& change) {
   const std::span<float> w = leg.model().data();
-  const std::span<float> sum = sum_.all().data();
-  // At once, the model is still what was copied.
-  const std::span<const float> copied = copied_ ? copied_->all().data() : w;
+  const std::span<const float> copied = late() ? copied_->all().data() : std::span<const float>();
+  const std::span<float> agreed = differences_ ? sum_.all().data() : std::span<float>();
+  return [this, w, copied, agreed, &change](std::size_t from, std::size_t to) {
+    std::array<float, kNear> near;
+    for (std::size_t at = from; at < to; at += kNear) {
+      const std::span<float> mean = std::span(near).first(std::min(kNear, to - at));
+      sum_.mean(at, mean);
+      if (change) change(mean, at);
+      if (copied.empty()) {
+        std::ranges::copy(mean, &w[at]);
+      } else {
+        add_difference(&w[at], mean.data(), &copied[at], mean.size());
+      }
+      if (!agreed.empty()) std::ranges::copy(mean, &agreed[at]);
+    }
+  };
+}
+
+double MeanExchange::arrays_of_move(const Change& change) const {
+  return sum_.arrays() + (late() ? 1 : 0) + (change ? 4 : 0);
+}
+
+Task<void> MeanExchange::move(Leg& leg, const Change& change) {
   Move told(leg);
   if (change) {  // What the system makes of the mean is no exchange.
-    told.add(sum, part);
-    told.add(copied, -1);
+    sum_.each_term([&](std::span<const float> x, float weight) { told.add(x, weight); });
+    told.add(given(leg).data(), -1);
   } else {
     told.of(leg.model());
   }
-  const bool late = terms_.peering.late > 0;
-  const SliceWork work = [&](std::size_t from, std::size_t to) {
-    std::array<float, kNear> mean;
-    for (std::size_t at = from; at < to; at += kNear) {
-      const std::size_t n = std::min(kNear, to - at);
-      for (std::size_t i = 0; i < n; ++i) mean[i] = scale * sum[at + i];
-      if (change) change(std::span(mean).first(n), at);
-      if (!late) std::ranges::copy_n(mean.begin(), static_cast<std::ptrdiff_t>(n), &w[at]);
-      for (std::size_t i = 0; late && i < n; ++i) w[at + i] += mean[i] - copied[at + i];
-      if (differences_) std::ranges::copy_n(mean.begin(), static_cast<std::ptrdiff_t>(n), &sum[at]);
-    }
-  };
-  const double cost = change ? 4 : 2;
-  co_await in_slices(leg.env(), Work::Update, sum_.size().value(), w.empty(), Order::Forward, cost,
-                     work);
+  const Range model = leg.model();
+  co_await in_slices(leg.env(), Work::Update, model.n.value(), model.data().empty(), Order::Forward,
+                     arrays_of_move(change) / 2 + 1, move_part(leg, change));
   if (differences_) {
     co_await differences_->agree(leg.env(), sum_.all());
   } else {

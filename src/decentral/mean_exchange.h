@@ -6,8 +6,9 @@
 //
 // Late: Wang et al. 2020 (overlap local SGD), arXiv:2002.09539; the steps in between are kept.
 // Encoded: difference_mean.h.
-// Cost beside the sum over all: one pass that copies and one that does all the rest, because a
-// worker on all cores pays for memory with steps.
+// Cost beside the sum over all: the copy and all the rest are part of the pass that updates w_i,
+// where the meeting is late, because a worker on all cores pays for memory with steps; at once there
+// is no copy, and one pass at the end.
 // Failure: a meeting that is cut off by a loss is left out.
 #pragma once
 
@@ -18,6 +19,7 @@
 
 #include "decentral/difference_mean.h"
 #include "decentral/leg.h"
+#include "decentral/model_sum.h"
 #include "runtime/channel.h"
 #include "runtime/range.h"
 #include "runtime/task.h"
@@ -32,7 +34,9 @@ class MeanExchange {
 
   MeanExchange(Node& node, const Learner& learner, const DecentralTerms& terms);
 
-  // After every step; whatever is due. `change` may be empty. True: a meeting has ended.
+  // Leg::update(), with what is due at its end in the same pass. `change` may be empty.
+  Task<void> update(Leg& leg, const Change& change);
+  // After every step: whatever is due and not done yet. True: a meeting has ended.
   Task<bool> after_step(Leg& leg, const Change& change);
   // At the end of a leg: what is under way is ended.
   Task<bool> end(Leg& leg, const Change& change);
@@ -42,17 +46,22 @@ class MeanExchange {
   std::vector<OwnArray> own();
 
  private:
-  // What the sum is formed of.
-  Range met() { return (copied_ ? *copied_ : sum_).all(); }
-  Task<void> begin(Leg& leg);
+  bool late() const { return terms_.peering.late > 0; }
+  // What this member gives: the model, or a copy of it where that goes on meanwhile.
+  Range given(Leg& leg) { return late() ? copied_->all() : leg.model(); }
+  SliceWork copy_part(Leg& leg);
+  SliceWork move_part(Leg& leg, const Change& change);
+  double arrays_of_move(const Change& change) const;
   Task<void> form(Leg& leg);
   Task<void> until_formed();
   Task<void> move(Leg& leg, const Change& change);
 
   const DecentralTerms& terms_;
-  Arena sum_, scratch_;          // over all of what they have copied; encoded: their mean
-  std::optional<Arena> copied_;  // where the model goes on meanwhile
+  ModelSum sum_;                               // of what all have given
+  std::optional<Arena> copied_;                // where the model goes on meanwhile
   std::optional<DifferenceMean> differences_;  // where they are sent, and not models
+  bool copied_along_ = false;                  // by the update,
+  bool moved_along_ = false;                   // and so was the model
   bool under_way_ = false;
   bool formed_ = false;
   Signal changed_;

@@ -5,11 +5,11 @@
 
 #include "base/stream_copy.h"
 #include "collective/exchange.h"
+#include "decentral/loops.h"
 #include "runtime/slices.h"
 #include "runtime/task_group.h"
 
 namespace shoal {
-namespace {}  // namespace
 
 Task<void> Rendezvous::begin(Company& company, Range model, const Roll& roll) {
   (void)company, (void)model, (void)roll;
@@ -88,10 +88,8 @@ Task<void> copy_from(Company& company, Rank source, const std::vector<bool>& in_
 
 Task<void> mix(Env& env, Range to, double a, std::span<const float> with, double b) {
   const std::span<float> x = to.data();
-  const auto own = static_cast<float>(a);
-  const auto other = static_cast<float>(b);
   const SliceWork work = [&](std::size_t from, std::size_t end) {
-    for (std::size_t i = from; i < end; ++i) x[i] = own * x[i] + other * with[i];
+    mix(&x[from], static_cast<float>(a), &with[from], static_cast<float>(b), end - from);
   };
   co_await in_slices(env, Work::Update, to.n.value(), x.empty(), Order::Forward, 1, work);
 }

@@ -78,18 +78,24 @@ void copy_state(const Rule& rule, const Piece& from, const Piece& to) {
 
 // Moves the piece of w and slots by a step. A state that lies elsewhere is copied, and all terms of
 // a gradient but the last are added up, block by block, each small enough to be still in the
-// nearest cache when the rule's loop, which adds the last, comes to it.
+// nearest cache when the rule's loop, which adds the last, comes to it; so is what goes along, in
+// blocks for the cache behind that.
 void apply_piece(const Rule& rule, const Terms& terms, const Shard& shard, std::size_t from,
                  std::size_t to, Width width) {
   const bool elsewhere = shard.before_w.arena != nullptr;
   const std::size_t K = shard.terms.size();
   constexpr std::size_t kBlock = 1024;
-  const std::size_t block = elsewhere || K > 2 ? kBlock : to - from;
+  constexpr std::size_t kBlockAlong = 8192;
+  const Along* const along = shard.along;
+  std::size_t block = to - from;
+  if (along != nullptr) block = kBlockAlong;
+  if (elsewhere || K > 2) block = kBlock;
   std::array<float, kBlock> sum;
   for (std::size_t at = from; at < to; at += block) {
     const std::size_t end = std::min(to, at + block);
     Piece now = after(rule, shard, at, end);
     if (elsewhere) copy_state(rule, before(rule, shard, at, end), now);
+    if (along != nullptr && along->before) along->before(at, end);
     if (K > 0) now.g = shard.terms[0] + at;
     if (K > 1) now.more = shard.terms[K - 1] + at;
     if (K > 2) {
@@ -97,6 +103,7 @@ void apply_piece(const Rule& rule, const Terms& terms, const Shard& shard, std::
       now.g = sum.data();
     }
     apply_rule(rule, terms, now, width);
+    if (along != nullptr && along->after) along->after(at, end);
   }
 }
 
@@ -223,12 +230,20 @@ Task<void> apply(Env& env, const Rule& rule, UpdateStep step, Shard shard, const
   const Order order = rounds(rule) > 0 ? Order::Backward : Order::Forward;
   // The speed is that of memory: a term more is one array more to pass over.
   const double arrays = 3 + 2 * slots(rule);
-  const double more = shard.terms.empty() ? 0 : static_cast<double>(shard.terms.size() - 1);
+  double more = shard.terms.empty() ? 0 : static_cast<double>(shard.terms.size() - 1);
+  if (shard.along != nullptr) more += shard.along->arrays;
   co_await in_slices(env, Work::Update, shard.w.n.value(), shard.w.data().empty(), order,
                      1 + more / arrays, slice, shard.aside);
 }
 
 Task<void> update(Env& env, const Rule& rule, UpdateStep step, Shard shard) {
+  Along rest;
+  if (shard.along != nullptr && shard.along->before && rounds(rule) > 0) {
+    co_await in_slices(env, Work::Update, shard.w.n.value(), shard.w.data().empty(), Order::Forward,
+                       1, shard.along->before);
+    rest.after = shard.along->after;
+    shard.along = &rest;
+  }
   Sums total;
   for (unsigned round = 0; round < rounds(rule); ++round) {
     const Sums sums = co_await measure(env, rule, step, shard, round, total);

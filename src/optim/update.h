@@ -23,6 +23,7 @@
 #include "optim/rule.h"
 #include "runtime/env.h"
 #include "runtime/range.h"
+#include "runtime/slices.h"
 #include "runtime/task.h"
 
 namespace shoal {
@@ -41,6 +42,16 @@ struct Segment {
   bool adapt = true;  // false: LARS and LAMB take eta as it is, for the same tensors
 };
 
+// What else is done to w in the pass that moves it by a step, to each part of it while that is in a
+// near cache: alone it would be a pass over memory of its own. Both count from where w begins.
+struct Along {
+  SliceWork before{};  // the step
+  SliceWork after{};
+  double arrays = 0;  // of w's size that they read or write beside it
+
+  explicit operator bool() const { return before || after; }
+};
+
 struct Shard {
   Range w;
   Range g;
@@ -57,6 +68,7 @@ struct Shard {
   // Each begins where w does; those of a phantom are null. One only, for rules that need norms.
   std::span<const float* const> terms{};
   bool aside = false;  // a gradient is computed meanwhile (Env::work_aside), of other parameters
+  const Along* along = nullptr;
 };
 
 // Sums of squares that shards add up. Empty counts as zero.
@@ -73,7 +85,8 @@ Task<Sums> measure(Env& env, const Rule& rule, UpdateStep step, Shard shard, uns
                    const Sums& so_far);
 // Moves w by one step. `total` has the totals of all rounds.
 Task<void> apply(Env& env, const Rule& rule, UpdateStep step, Shard shard, const Sums& total);
-// All of it, for a shard that is everything.
+// All of it, for a shard that is everything. What is to come before the step is done before anyone
+// measures.
 Task<void> update(Env& env, const Rule& rule, UpdateStep step, Shard shard);
 
 }  // namespace shoal

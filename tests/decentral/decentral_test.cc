@@ -69,27 +69,46 @@ TEST(Sparknet, SendsItsModelOnceInTauSteps) {
 }
 
 TEST(Sparknet, LateKeepsTheStepsInBetween) {
-  DecentralJob job = like("sparknet");
-  job.options.peering = {.tau = 3, .late = 2};
-  job.run(4);
-  Models w = job.initial(4);
-  Models copied;
-  DecentralJob::Steps steps(job);
-  for (std::uint64_t t = 1;; ++t) {
-    const auto g = steps.gradients(w);
-    if (!g) break;
-    job.descend(w, *g);
-    if (t % 3 == 0) copied = w;
-    if (t % 3 != 2 || copied.empty()) continue;
-    const std::vector<float> mean = DecentralJob::mean(copied);
-    for (std::size_t r = 0; r < 4; ++r)
-      for (std::size_t i = 0; i < mean.size(); ++i) w[r][i] += mean[i] - copied[r][i];
+  for (const std::size_t P : {1U, 2U, 4U}) {
+    DecentralJob job = like("sparknet");
+    job.options.peering = {.tau = 3, .late = 2};
+    job.samples = 10 * P * job.options.batch;
+    job.run(P);
+    Models w = job.initial(P);
+    Models copied;
+    const auto meet = [&] {
+      const std::vector<float> mean = DecentralJob::mean(copied);
+      for (std::size_t r = 0; r < P; ++r)
+        for (std::size_t i = 0; i < mean.size(); ++i) w[r][i] += mean[i] - copied[r][i];
+    };
+    DecentralJob::Steps steps(job);
+    for (std::uint64_t t = 1;; ++t) {
+      const auto g = steps.gradients(w);
+      if (!g) break;
+      job.descend(w, *g);
+      if (t % 3 == 0) copied = w;
+      if (t % 3 == 2 && !copied.empty()) meet();
+    }
+    meet();  // 10 steps: the meeting of step 9 is not over, and ends with the epoch.
+    DecentralJob::expect_near(job.results[NodeId(0)], DecentralJob::mean(w));
+    for (std::uint32_t r = 0; r < P; ++r) DecentralJob::expect_near(job.models[NodeId(r)], w[r]);
   }
-  // 10 steps: the meeting of step 9 is not over, and ends with the epoch.
-  const std::vector<float> mean = DecentralJob::mean(copied);
-  for (std::size_t r = 0; r < 4; ++r)
-    for (std::size_t i = 0; i < mean.size(); ++i) w[r][i] += mean[i] - copied[r][i];
-  DecentralJob::expect_near(job.results[NodeId(0)], DecentralJob::mean(w));
+}
+
+// Late or at once, either sends its whole model and nothing else.
+TEST(Sparknet, TwoSwapTheirModels) {
+  for (const std::uint32_t late : {0U, 2U}) {
+    const auto bytes = [&](std::uint32_t tau) {
+      DecentralJob job = like("sparknet");
+      job.problem.dimensions = Elements(5000);
+      job.options.peering = {.tau = tau, .late = late};
+      job.run(2);
+      return static_cast<double>(job.sent[NodeId(0)].value());
+    };
+    // 20 steps of either.
+    const double model = 5000 * sizeof(float);
+    EXPECT_NEAR(bytes(4) - bytes(10), (5 - 2) * model, 0.02 * model);
+  }
 }
 
 TEST(ParallelSgd, IsTheMeanOfModelsTrainedAlone) {
@@ -215,35 +234,55 @@ TEST(Easgd, InStepEqualsItsOracle) {
 }
 
 TEST(Easgd, LateKeepsTheStepsInBetween) {
-  DecentralJob job = like("easgd");
-  job.options.peering.in_step = true;
-  job.options.peering.tau = 3;
-  job.options.peering.late = 2;
-  job.options.peering.alpha = 0.3;
-  job.options.peering.beta = 0.2;
-  job.run(4);
-  Elastic e{job.initial(4), job.initial(1)[0]};
-  Models sent;
-  const auto meet = [&] {
-    const std::vector<float> before = e.c;
-    for (std::size_t r = 0; r < sent.size(); ++r)
-      for (std::size_t i = 0; i < before.size(); ++i) {
-        e.w[r][i] -= 0.3F * (sent[r][i] - before[i]);
-        e.c[i] += 0.2F * (sent[r][i] - before[i]);
-      }
-    sent.clear();
-  };
-  DecentralJob::Steps steps(job);
-  for (std::uint64_t t = 0;; ++t) {
-    const auto g = steps.gradients(e.w);
-    if (!g) break;
-    if (t % 3 == 0) sent = e.w;
-    if (t % 3 == 2) meet();
-    job.descend(e.w, *g);
+  for (const std::size_t P : {2U, 4U}) {
+    DecentralJob job = like("easgd");
+    job.options.peering.in_step = true;
+    job.options.peering.tau = 3;
+    job.options.peering.late = 2;
+    job.options.peering.alpha = 0.3;
+    job.options.peering.beta = 0.2;
+    job.samples = 10 * P * job.options.batch;
+    job.run(P);
+    Elastic e{job.initial(P), job.initial(1)[0]};
+    Models sent;
+    const auto meet = [&] {
+      const std::vector<float> before = e.c;
+      for (std::size_t r = 0; r < sent.size(); ++r)
+        for (std::size_t i = 0; i < before.size(); ++i) {
+          e.w[r][i] -= 0.3F * (sent[r][i] - before[i]);
+          e.c[i] += 0.2F * (sent[r][i] - before[i]);
+        }
+      sent.clear();
+    };
+    DecentralJob::Steps steps(job);
+    for (std::uint64_t t = 0;; ++t) {
+      const auto g = steps.gradients(e.w);
+      if (!g) break;
+      if (t % 3 == 0) sent = e.w;
+      if (t % 3 == 2) meet();
+      job.descend(e.w, *g);
+    }
+    meet();  // 10 steps: the meeting of step 9 ends with the epoch
+    DecentralJob::expect_near(job.results[NodeId(P - 1)], e.c);
+    for (std::uint32_t r = 0; r < P; ++r) DecentralJob::expect_near(job.models[NodeId(r)], e.w[r]);
   }
-  meet();  // 10 steps: the meeting of step 9 ends with the epoch
-  DecentralJob::expect_near(job.results[NodeId(3)], e.c);
-  for (std::uint32_t r = 0; r < 4; ++r) DecentralJob::expect_near(job.models[NodeId(r)], e.w[r]);
+}
+
+// Questions for samples go behind the model, which takes as long as four steps.
+TEST(Easgd, AQuestionBehindAModelHoldsNobodyUp) {
+  DecentralJob job = like("easgd");
+  job.samples = 6 * 2 * 100;
+  job.options.peering.tau = 10;
+  job.options.peering.late = 9;
+  const LinkModel slow{.latency = std::chrono::microseconds(100), .bytes_per_s = 4000};
+  Cluster cluster = Cluster::uniform(2, slow);
+  cluster.ns_per_element = DecentralJob::cluster(2).ns_per_element;
+  World world(std::move(cluster), {.seed = kDecentralSeed});
+  job.run(world, 2);
+  // Steps of 15 ms. It waits in the first meetings, until it asks far enough ahead.
+  EXPECT_LT(seconds(job.waits[NodeId(1)]), 0.3);
+  // Neither has much more than the other: at the end nobody asks ahead.
+  EXPECT_NEAR(static_cast<double>(job.steps[NodeId(1)]), 100, 10);
 }
 
 TEST(Easgd, LateAtTheirOwnPaceTheExchangeTakesNoTime) {

@@ -392,6 +392,49 @@ class CountingEnv final : public Env {
   bool abort_work(WorkOp&) override { return true; }
 };
 
+TEST(Update, WhatGoesAlongIsDoneToEachPartOnceBeforeAndAfterTheStep) {
+  InlineEnv env;
+  constexpr std::size_t kLong = 20'000;  // several blocks, and a part of one
+  const UpdateStep step{.eta = 0.1, .t = 3, .samples = 12};
+  for (const Rule& rule : all_rules()) {
+    Model model(rule, kLong), apart(rule, kLong);
+    model.draw(Seed(9));
+    apart.draw(Seed(9));
+    std::vector<float> seen(kLong), expected(kLong);
+    const auto shift = [](Model& m, std::size_t from, std::size_t to) {
+      for (std::size_t i = from; i < to; ++i) m.w.data()[i] += 0.5F;
+    };
+    const auto keep = [](Model& m, std::vector<float>& kept, std::size_t from, std::size_t to) {
+      for (std::size_t i = from; i < to; ++i) kept[i] += m.w.data()[i];
+    };
+    Along along;
+    along.before = [&](std::size_t from, std::size_t to) { shift(model, from, to); };
+    along.after = [&](std::size_t from, std::size_t to) { keep(model, seen, from, to); };
+    Shard shard = model.all();
+    shard.along = &along;
+    run(update(env, rule, step, shard));
+    shift(apart, 0, kLong);
+    run(update(env, rule, step, apart.all()));
+    keep(apart, expected, 0, kLong);
+    EXPECT_EQ(copy_of(model.w), copy_of(apart.w)) << to_string(rule.kind);
+    EXPECT_EQ(copy_of(model.s), copy_of(apart.s)) << to_string(rule.kind);
+    EXPECT_EQ(seen, expected) << to_string(rule.kind);
+  }
+}
+
+TEST(Update, WhatGoesAlongTakesTimeForItsArrays) {
+  const Rule rule = parse_rule("sgd");  // three arrays
+  Model model(rule, 3000, Substance::Phantom);
+  CountingEnv env;
+  Along along;
+  along.after = [](std::size_t, std::size_t) { FAIL() << "a phantom has no parts"; };
+  along.arrays = 2;
+  Shard shard = model.all();
+  shard.along = &along;
+  run(update(env, rule, {.eta = 0.1, .t = 1, .samples = 1}, shard));
+  EXPECT_EQ(env.pieces, std::vector<std::uint64_t>{5000});
+}
+
 TEST(Update, APhantomTakesItsTimeAndNothingElse) {
   for (const char* name : {"sgd", "adam", "lars", "lamb"}) {
     const Rule rule = parse_rule(name);
