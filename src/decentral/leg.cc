@@ -303,8 +303,8 @@ Task<void> Leg::gradient_at(Range state) {
 Task<void> Leg::update(Along along) {
   std::size_t at = 0;
   if (!own_.empty()) {
-    co_await apply(replica.w(), replica.slots(), static_cast<double>(report_.own.samples),
-                   along ? &along : nullptr);
+    const Along* const some = along ? &along : nullptr;
+    co_await apply(replica.w(), replica.slots(), static_cast<double>(report_.own.samples), some);
     at = replica.N.value();
   }
   if (!along) co_return;

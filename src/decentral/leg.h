@@ -6,8 +6,8 @@
 //   all tell which shares they have done: these have ended, and the rest is dealt in the next leg
 //
 // Samples: in step, every member takes its part of each global batch, known to all; else rank 0
-// deals, and whoever is faster gets more. A worker asks a share ahead, and further ahead once it had
-// to wait for an answer: behind a model that goes the same way a question is on its way for long.
+// deals, and whoever is faster gets more. A worker asks a share ahead, and further ahead once it
+// had to wait for an answer: behind a model that goes the same way a question takes long.
 // Failure: what waits for others ends by LegOver when there is a newer view, or by PeerLost. What a
 // worker does alone is never cut off: its model is whole whatever happens. What a lost worker had
 // done is lost with its model, as far as that has not met others, and its shares are dealt again.

@@ -6,9 +6,9 @@
 //
 // Late: Wang et al. 2020 (overlap local SGD), arXiv:2002.09539; the steps in between are kept.
 // Encoded: difference_mean.h.
-// Cost beside the sum over all: the copy and all the rest are part of the pass that updates w_i,
-// where the meeting is late, because a worker on all cores pays for memory with steps; at once there
-// is no copy, and one pass at the end.
+// Cost beside the sum over all: where the meeting is late, the copy and all the rest are part of
+// the pass that updates w_i, because a worker on all cores pays for memory with steps; at once
+// there is no copy, and one pass at the end.
 // Failure: a meeting that is cut off by a loss is left out.
 #pragma once
 
