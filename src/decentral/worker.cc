@@ -66,6 +66,7 @@ Task<bool> DecentralWorker::in_view(ViewPtr view) {
   if (over) node_.env.probe("decentral: a leg was cut off by a new view");
   // Before the next one: others wait until what they lent is given back.
   way_->view_over();
+  collected_.clear();
   if (error) std::rethrow_exception(error);
   co_return done;
 }

@@ -119,13 +119,15 @@ std::vector<OwnArray> DecentralWorker::own_arrays() {
 Task<void> DecentralWorker::collect_own(Company& company) {
   const std::uint64_t operation = company.operations();
   replica_.kept.clear();
+  collected_.clear();
   if (replica_.g().phantom()) co_return;
-  co_await own_state_.collect(company.group, own_arrays(), operation, replica_.kept);
+  co_await own_state_.collect(company.group, own_arrays(), operation, collected_);
 }
 
 Task<void> DecentralWorker::save() {
   learner_.pause();
   replica_.exchange_copies();
+  replica_.kept = std::exchange(collected_, {});
   std::exception_ptr error;
   try {
     co_await keeper_.save(replica_);

@@ -85,6 +85,7 @@ class DecentralWorker {
   std::deque<Leg> past_;
   Gathering gathering_;
   OwnState own_state_;
+  std::vector<KeptArray> collected_;  // of all, to be saved: others lend it
   std::vector<std::uint64_t> words_;
 };
 

@@ -129,7 +129,9 @@ Scenario decentral_scenario(Seed seed) {
   job->options.eta = shorter * (0.02 + 0.08 * random.uniform());
   job->options.exchange = static_cast<Exchange>(random.between(1, kExchanges - 1));
   job->options.evaluate = random.chance(0.5);
-  job->options.audit = true;
+  // An audited meeting that is late takes passes of its own, apart from the update.
+  Random audit(seed, Purpose::Recipe, 2);
+  job->options.audit = job->options.peering.late == 0 || audit.chance(0.5);
   Random encoding(seed, Purpose::Recipe, 1);  // so that all else stays as it was drawn
   draw_encoding(encoding, *job);
 

@@ -55,6 +55,25 @@ TEST_P(Survival, OneIsLostAndComesBack) {
   }
 }
 
+// Rank 0 reads the models of all where they lie, to save them. When that is cut off it gives back
+// what it has, or their owners would wait for ever before they go on.
+TEST(OwnModels, ThoseCollectedAreGivenBackWhenTheViewEnds) {
+  const auto run_until = [](Time lost) {
+    DecentralJob job = DecentralJob::like("sparknet");
+    Cluster cluster = DecentralJob::cluster(3);
+    cluster.completion = Completion::WhenMatched;
+    World world(std::move(cluster), {.seed = kDecentralSeed});
+    if (lost != Time()) world.at(lost, [&] { world.kill(NodeId(2), false); });
+    job.run(world, 3);
+    return job.outcome.end;
+  };
+  const Time end = run_until(Time());
+  for (Duration before = 20us; before < 3ms; before += 20us) {
+    run_until(end - before);
+    if (testing::Test::HasFailure()) FAIL() << before.count() << " ns before the end";
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Systems, Survival,
                          testing::Values("sparknet", "bmuf", "diloco", "easgd", "d-psgd", "ad-psgd",
                                          "gosgd", "butterfly-sgd", "parallel-sgd", "malt",
