@@ -10,7 +10,7 @@
 namespace shoal {
 namespace {
 
-// Sent, not given: nobody may add to what another still reads.
+// Sent, not given: nobody may add to what another still reads. See SumOp.
 Task<void> double_up(const Group& group, Range data, Range sum, Range scratch,
                      std::uint64_t operation) {
   Endpoint& endpoint = group.node.endpoint;
@@ -21,10 +21,13 @@ Task<void> double_up(const Group& group, Range data, Range sum, Range scratch,
     const Tag tag = group.tag(operation, round);
     const auto done =
         co_await all(endpoint.send(partner, tag, mine.bytes()),
-                     endpoint.recv(Match{.from = partner, .tag = tag}, scratch.bytes()));
-    require_size(std::get<1>(done), data.bytes().size);
-    std::vector<const float*> terms{mine.data().data(), scratch.data().data()};
-    co_await sum_up(group.node.env, sum, 2, std::move(terms));
+                     SumOp(endpoint, Match{.from = partner, .tag = tag}, scratch, mine, sum));
+    const SumOp::Result& came = std::get<1>(done);
+    require_size(came.received, data.bytes().size);
+    if (!came.summed) {
+      std::vector<const float*> terms{mine.data().data(), scratch.data().data()};
+      co_await sum_up(group.node.env, sum, 2, std::move(terms));
+    }
     mine = sum;
   }
 }

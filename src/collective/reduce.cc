@@ -1,6 +1,8 @@
 #include "collective/reduce.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 
 namespace shoal {
 namespace {
@@ -8,7 +10,22 @@ namespace {
 constexpr std::uint64_t kSlice = 1U << 20U;       // elements: about a millisecond
 constexpr std::uint64_t kStreamFrom = 1U << 20U;  // elements: what follows finds it in no cache
 
+constexpr Elements kShort{1U << 12U};
+
 }  // namespace
+
+bool SumOp::take_in(ConstBuf payload) {
+  const std::span<float> out = out_.data();
+  const bool aligned = reinterpret_cast<std::uintptr_t>(payload.data) % alignof(float) == 0;
+  const bool fits = !out.empty() && out_.n <= kShort && payload.size == out_.bytes().size;
+  // Nobody may add to what another still reads.
+  const bool free = !overlap(mine_.bytes(), out_.bytes()) || last();
+  if (!aligned || !fits || !free) return false;
+  const std::array terms{static_cast<const float*>(mine_.data().data()),
+                         reinterpret_cast<const float*>(payload.data)};
+  sum(out, terms, Store::Cached);
+  return summed_ = true;
+}
 
 Task<void> sum_up(Env& env, Range out, std::uint64_t count, std::vector<const float*> terms) {
   const std::uint64_t adds = count - 1;

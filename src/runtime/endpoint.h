@@ -101,6 +101,12 @@ class [[nodiscard]] RecvOp : public Operation,
   void* flight = nullptr;
   std::uint64_t posted = 0;  // the number of receives before it
   virtual class ReadOp* reading() { return nullptr; }
+  // What is to be received, where it lies, for the time of the call. True: it was taken in from
+  // there, and need not be copied to the room. Not every transport asks.
+  virtual bool take_in(ConstBuf payload) {
+    (void)payload;
+    return false;
+  }
   void received(const Received& result) {
     result_ = result;
     complete();

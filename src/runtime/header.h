@@ -51,12 +51,14 @@ struct Header {
 };
 
 inline constexpr std::size_t kHeaderSize = 64;
-inline constexpr std::uint16_t kProtocolVersion = 1;
+inline constexpr std::uint16_t kProtocolVersion = 2;
 inline constexpr Bytes kMessageSizeMax{std::uint64_t{1} << 40U};
 
 using HeaderBytes = std::array<std::byte, kHeaderSize>;
 
 HeaderBytes encode_header(const Header& header);
+// Of bytes 0..55: what the last eight have to be.
+std::uint64_t header_checksum(const HeaderBytes& bytes);
 
 // Throws Corrupt, naming `peer`, for anything that encode_header of this version cannot have made:
 // too short, wrong magic, another version, impossible size, wrong checksum.

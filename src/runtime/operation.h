@@ -110,6 +110,9 @@ class Operation : public ListHook<struct InScope> {
     unlink();
     waiter_ = nullptr;
   }
+  // Whether all that is waited for along with it (All) has ended, of what began before it.
+  // REQUIRES: pending.
+  bool last() const { return waiter_->pending == 1; }
   // The context the operation was started in. REQUIRES: started.
   const Context& context() const { return context_; }
 

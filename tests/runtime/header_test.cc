@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/random.h"
 
 namespace shoal {
@@ -41,7 +40,7 @@ std::string complaint(std::span<const std::byte> bytes) {
 
 // Makes the checksum right again after a change, as a peer with a bug would.
 void seal(HeaderBytes& bytes) {
-  const std::uint64_t checksum = hash_of(std::span<const std::byte>(bytes).first(56));
+  const std::uint64_t checksum = header_checksum(bytes);
   for (unsigned i = 0; i < 8; ++i) bytes[56 + i] = static_cast<std::byte>(checksum >> (8 * i));
 }
 
@@ -73,7 +72,7 @@ TEST(Header, EveryFieldComesBackAtItsLimits) {
 TEST(Header, HasTheLayoutOfItsComment) {
   const HeaderBytes bytes = encode_header(sample());
   const std::vector<unsigned> expected = {
-      0x53, 0x48, 0x4F, 0x4C, 0x01, 0x00, 0xFE, 0xFF, 0x03, 0x00, 0x00, 0x00, 0x02, 0x00,
+      0x53, 0x48, 0x4F, 0x4C, 0x02, 0x00, 0xFE, 0xFF, 0x03, 0x00, 0x00, 0x00, 0x02, 0x00,
       0x00, 0x00, 0x01, 0x00, 0x00, 0x80, 0x40, 0x42, 0x0F, 0x00, 0x07, 0x00, 0x00, 0x00,
       0x00, 0x00, 0x00, 0x00, 0x10, 0x32, 0x54, 0x76, 0x98, 0xBA, 0xDC, 0xFE, 0xEF, 0xCD,
       0xAB, 0x89, 0x67, 0x45, 0x23, 0x01, 0x14, 0x1A, 0x99, 0xBE, 0x1C, 0x00, 0x00, 0x00};
@@ -115,7 +114,7 @@ TEST(Header, RefusesEveryOtherVersionByName) {
     bytes[5] = static_cast<std::byte>(version >> 8U);
     seal(bytes);
     const std::string expected = fmt::format(
-        "message from node 42: it speaks protocol version {}, we speak 1; run the same build "
+        "message from node 42: it speaks protocol version {}, we speak 2; run the same build "
         "everywhere",
         version);
     ASSERT_TRUE(complaint(bytes) == expected) << version;
@@ -136,7 +135,7 @@ TEST(Header, RefusesFlagsOfTheFuture) {
   HeaderBytes bytes = encode_header(sample());
   bytes[29] = std::byte{0x10};
   seal(bytes);
-  EXPECT_EQ(complaint(bytes), "message from node 42: flags 0x1000 are not of version 1");
+  EXPECT_EQ(complaint(bytes), "message from node 42: flags 0x1000 are not of version 2");
 }
 
 TEST(Header, AStrangerIsAskedWhetherItMeantUs) {

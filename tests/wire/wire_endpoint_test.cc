@@ -39,6 +39,11 @@ class PlayedCarrier final : public Carrier {
     const Played& p = static_cast<const Played&>(parcel);
     return ConstBuf{p.payload.data(), Bytes(p.payload.size())};
   }
+  std::optional<ConstBuf> glance(const Parcel& parcel) const override {
+    const Played& p = static_cast<const Played&>(parcel);
+    if (!shows) return std::nullopt;
+    return ConstBuf{p.payload.data(), Bytes(p.payload.size())};
+  }
   void release(Parcel& parcel) override {
     ++released;
     delete &parcel;
@@ -61,6 +66,7 @@ class PlayedCarrier final : public Carrier {
   std::vector<Header> headers;
   int brought = 0;
   int released = 0;
+  bool shows = false;  // payloads where they lie
 
  private:
   struct Played final : Parcel {
@@ -145,6 +151,40 @@ TEST_F(WireEndpointTest, MessagesAreTakenInTheOrderTheyWereSentHoweverTheyCome) 
       EXPECT_EQ(r.size, Bytes(size));
     }
   }(*this, mut_buf(room)));
+  EXPECT_EQ(carrier->released, 3);
+}
+
+// Takes messages of one size in from where they lie.
+class TakingOp final : public RecvOp {
+ public:
+  using RecvOp::RecvOp;
+  TakingOp(TakingOp&&) = default;
+  ~TakingOp() override { detach(); }
+  bool take_in(ConstBuf payload) override {
+    ++asked;
+    return payload.size == Bytes(2);
+  }
+  static inline int asked = 0;
+};
+
+TEST_F(WireEndpointTest, AMessageThatWasTakenInWhereItLayIsNotCopied) {
+  TakingOp::asked = 0;
+  std::array<std::byte, 64> room{};
+  const auto receive_one = [](WireEndpointTest& t, MutBuf into) -> Task<void> {
+    co_await TakingOp(*t.endpoint, match(5), into);
+  };
+  const auto receive_one_copied = [&](std::uint64_t sequence, std::size_t size) {
+    room.fill(std::byte{0});
+    carrier->bring(encode_header(header(sequence, 5, size)), size);
+    run_task(loop, receive_one(*this, mut_buf(room)));
+    return room[0] == std::byte{7};
+  };
+  EXPECT_TRUE(receive_one_copied(0, 2)) << "the carrier does not show it";
+  EXPECT_EQ(TakingOp::asked, 0);
+  carrier->shows = true;
+  EXPECT_FALSE(receive_one_copied(1, 2));
+  EXPECT_TRUE(receive_one_copied(2, 3)) << "it was not taken in";
+  EXPECT_EQ(TakingOp::asked, 2);
   EXPECT_EQ(carrier->released, 3);
 }
 

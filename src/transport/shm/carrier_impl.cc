@@ -24,6 +24,7 @@ const ShmOptions& checked(const ShmOptions& o) {
           "a power of two up to 2^20");
   require(power_of_two_up_to(o.eager_ring, kEagerRingMax), "eager_ring", o.eager_ring,
           "a power of two up to 2^30");
+  require(o.eager_ring >= 2 * kLine, "eager_ring", o.eager_ring, "at least two cache lines");
   require(o.eager_max <= o.eager_ring / 2, "eager_max", o.eager_max, "at most half of eager_ring");
   return o;
 }
@@ -140,6 +141,12 @@ std::optional<ConstBuf> ShmCarrier::in_place(Parcel& parcel) {
   ShmParcel& p = own(parcel);
   if (!p.there()) return std::nullopt;
   Incoming::copy_out(p);  // The ring needs its place.
+  return ConstBuf{p.payload, Bytes(p.payload_size)};
+}
+
+std::optional<ConstBuf> ShmCarrier::glance(const Parcel& parcel) const {
+  const auto& p = static_cast<const ShmParcel&>(parcel);
+  if (p.place != ShmParcel::Place::Lane && p.place != ShmParcel::Place::Own) return std::nullopt;
   return ConstBuf{p.payload, Bytes(p.payload_size)};
 }
 

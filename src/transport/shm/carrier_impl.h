@@ -33,6 +33,7 @@ class ShmCarrier final : public Carrier, private Poller {
   bool fetch(Parcel& parcel, MutBuf room) override;
   bool stop(Parcel& parcel) override;
   std::optional<ConstBuf> in_place(Parcel& parcel) override;
+  std::optional<ConstBuf> glance(const Parcel& parcel) const override;
   void release(Parcel& parcel) override;
   std::shared_ptr<std::byte> allocate(Bytes size) override;
 

@@ -15,11 +15,10 @@ namespace {
 // A turn takes so many messages of a peer, so that the others get theirs.
 constexpr int kMessagesPerTurn = 64;
 constexpr std::size_t kRegionsMax = 16 * 1024;
-constexpr std::uint64_t kCacheLine = 64;
 
 // Its lines come from the sender's cache while the message is checked and matched.
 void prefetch(const std::byte* payload, std::uint64_t size) {
-  for (std::uint64_t at = 0; at < size; at += kCacheLine) __builtin_prefetch(payload + at);
+  for (std::uint64_t at = 0; at < size; at += kLine) __builtin_prefetch(payload + at);
 }
 
 }  // namespace
@@ -156,6 +155,7 @@ void Incoming::take_window(const Descriptor& d) {
   std::shared_ptr<const PeerMemory> memory = region_of(d);
   if (memory == nullptr) return;
   ShmParcel& parcel = make_parcel(d, ShmParcel::Place::Window);
+  parcel.lane = lane_;
   parcel.payload = memory->data() + d.at;
   parcel.memory = std::move(memory);
   core_->sink->arrived(parcel);
@@ -179,6 +179,7 @@ void Incoming::take_staged(const Descriptor& d) {
   parcel->payload = memory->data() + d.at;
   parcel->memory = std::move(memory);
   parcel->place = ShmParcel::Place::Window;
+  parcel->lane = lane_;
   if (parcel->fetching) core_->fetches.push_back(*parcel);
 }
 
@@ -209,7 +210,6 @@ ShmParcel& Incoming::make_parcel(const Descriptor& d, ShmParcel::Place place) {
   parcel->place = place;
   parcel->incoming = this;
   parcel->number = d.number;
-  parcel->lane = lane_;
   core_->parcels.push_back(*parcel);
   return *parcel;
 }

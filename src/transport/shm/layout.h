@@ -28,6 +28,7 @@ inline constexpr std::uint32_t kLaneMagic = 0x454E'414C;    // "LANE"
 inline constexpr std::uint32_t kAnswerMagic = 0x5257'5341;  // "ASWR"
 inline constexpr std::uint32_t kSlotsMax = 1U << 20U;
 inline constexpr std::uint32_t kEagerRingMax = 1U << 30U;
+inline constexpr std::uint64_t kLine = 64;  // of a cache
 
 using Counter = std::atomic<std::uint64_t>;
 static_assert(Counter::is_always_lock_free && sizeof(Counter) == 8);

@@ -117,11 +117,13 @@ void Outgoing::look_at_taken() {
 Outgoing::Step Outgoing::place_eager(Flight& flight) {
   const std::uint64_t ring = core_->options.eager_ring;
   const std::uint64_t size = flight.payload.size.value();
+  // Whole lines, so that every payload is aligned.
+  const std::uint64_t lines = (size + kLine - 1) & ~(kLine - 1);
   // A payload lies in one piece: what is left before the end of the ring is skipped if too little.
   const std::uint64_t left = ring - (eager_head_ & (ring - 1));
-  const std::uint64_t gap = left < size ? left : 0;
-  if (eager_head_ + gap + size - eager_tail_ > ring) look_at_taken();
-  if (eager_head_ + gap + size - eager_tail_ > ring) {
+  const std::uint64_t gap = left < lines ? left : 0;
+  if (eager_head_ + gap + lines - eager_tail_ > ring) look_at_taken();
+  if (eager_head_ + gap + lines - eager_tail_ > ring) {
     blocked_ = Blocked::ByRoom;
     return Step::Blocked;
   }
@@ -133,7 +135,7 @@ Outgoing::Step Outgoing::place_eager(Flight& flight) {
     std::byte* bytes = memory_.data() + lane_size(core_->options.slots, 0);
     std::memcpy(bytes + descriptor.at, flight.payload.data, size);
   }
-  eager_head_ += size;
+  eager_head_ += lines;
   publish(descriptor, &flight);
   ++core_->stats.eager;
   return Step::Done;

@@ -9,6 +9,7 @@
 
 #include "base/list.h"
 #include "runtime/buffer.h"
+#include "runtime/frames.h"
 #include "transport/shm/memory.h"
 #include "transport/wire/carrier.h"
 
@@ -28,6 +29,11 @@ struct ShmParcel final : Parcel, ListHook<InShmParcels>, ListHook<InShmFetches> 
     Wanted,   // the same, and its sender knows
   };
 
+  static void* operator new(std::size_t size) { return detail::take_frame(size); }
+  static void operator delete(void* parcel, std::size_t size) {
+    detail::give_back_frame(parcel, size);
+  }
+
   bool being_fetched() const { return ListHook<InShmFetches>::linked(); }
   bool there() const { return place != Place::Offered && place != Place::Wanted; }
 
@@ -35,7 +41,7 @@ struct ShmParcel final : Parcel, ListHook<InShmParcels>, ListHook<InShmFetches> 
   HeaderBytes header_copy;
   Incoming* incoming = nullptr;  // null once the connection is closed
   std::uint64_t number = 0;      // by which it is released; 0: its sender waits for nothing
-  std::shared_ptr<const PeerMemory> lane;    // tells whether the sender has let go of the payload
+  std::shared_ptr<const PeerMemory> lane;    // of Window: whether the sender has let go of it
   std::shared_ptr<const PeerMemory> memory;  // keeps the payload mapped
   const std::byte* payload = nullptr;
   std::vector<std::byte> own;

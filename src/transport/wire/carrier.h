@@ -18,6 +18,7 @@
 #include "base/list.h"
 #include "base/types.h"
 #include "runtime/buffer.h"
+#include "runtime/frames.h"
 #include "runtime/header.h"
 #include "runtime/mailbox.h"
 
@@ -35,6 +36,10 @@ struct LifeId {
 // A message on its way out. Header and payload stay where they are until the sink has it back.
 struct Flight : ListHook<struct InFlights>, ListHook<struct InCarrier> {
   virtual ~Flight() = default;
+  static void* operator new(std::size_t size) { return detail::take_frame(size); }
+  static void operator delete(void* flight, std::size_t size) {
+    detail::give_back_frame(flight, size);
+  }
   LifeId to;
   HeaderBytes header{};
   ConstBuf payload;
@@ -66,8 +71,7 @@ struct Parcel : Arrival, ListHook<struct InFetches>, ListHook<struct InCarrier> 
 // 2. For each flight that send() kept, sent() or failed() is called once, also after close().
 //    Then, and not before, the medium has let go of its header and payload.
 // 3. For each parcel that fetch() kept, fetched() is called once, unless stop() returned true.
-// Then,
-//    and not before, the medium has let go of the room.
+//    Then, and not before, the medium has let go of the room.
 class Carrier {
  public:
   class Sink {
@@ -110,6 +114,12 @@ class Carrier {
   virtual bool stop(Parcel& parcel) = 0;
   // The payload where it lies, readable until release(); nothing if it has to be fetched first.
   virtual std::optional<ConstBuf> in_place(Parcel& parcel) = 0;
+  // The payload where it lies now, for as long as the carrier is not called; nothing where that is
+  // no memory to read from yet, or its sender may change it.
+  virtual std::optional<ConstBuf> glance(const Parcel& parcel) const {
+    (void)parcel;
+    return std::nullopt;
+  }
   // Ends the parcel; its sender may use the range again. REQUIRES: no fetch is going on.
   virtual void release(Parcel& parcel) = 0;
 

@@ -118,13 +118,15 @@ void WireEndpoint::matched(RecvOp& op, Arrival& arrival) {
     parcel.carrier->release(parcel);
     return op.failed_with(std::make_exception_ptr(Corrupt(what)));
   }
-  // A connection of our own to whom we receive from: when that peer freezes, closing it is what
-  // frees the room.
-  if (state() == State::Open) connect(parcel.from);
+  const auto here = parcel.carrier->glance(parcel);
+  if (here && op.take_in(*here)) return finish_receive(parcel, op);
   if (parcel.carrier->fetch(parcel, room)) return finish_receive(parcel, op);
   parcel.receive = &op;
   op.flight = &parcel;
   fetches_.push_back(parcel);
+  // A connection of our own to whom we receive from: when that peer freezes, closing it is what
+  // frees the room.
+  if (state() == State::Open) connect(parcel.from);
 }
 
 void WireEndpoint::finish_reading(Parcel& parcel, ReadOp& op, ConstBuf data) {
