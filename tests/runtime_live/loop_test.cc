@@ -250,6 +250,43 @@ TEST(LiveLoop, AfterTrafficThePollerSpinsInsteadOfSleeping) {
   EXPECT_EQ(loop.sleeps(), 0U);
 }
 
+// Something comes in every turn.
+class FloodedPoller final : public Poller {
+ public:
+  bool poll() override { return ++polls > 0; }
+  bool arm() override { return true; }
+  void flush() override { ++flushes; }
+  std::uint64_t polls = 0;
+  int flushes = 0;
+};
+
+TEST(LiveLoop, InAFloodOfMessagesTheClockIsReadRarelyAndTimersFireInTime) {
+  LiveLoop loop;
+  FloodedPoller poller;
+  loop.add_poller(poller, 1ms);
+  std::vector<std::uint64_t> fired;
+  const Time begin = loop.now();
+  for (const Duration after : {1ms, 2ms, 3ms})
+    loop.at(begin + after, [&, at = begin + after] {
+      EXPECT_GE(loop.turn_time(), at) << "too early";
+      fired.push_back(loop.turns());
+    });
+  loop.at(begin + 4ms, [&] { loop.stop(); });
+  loop.run();
+  EXPECT_EQ(fired.size(), 3U);
+  EXPECT_GE(loop.now() - begin, 4ms);
+}
+
+TEST(LiveLoop, APollerIsFlushedInTheTurnInWhichTheLoopEnds) {
+  LiveLoop loop;
+  FloodedPoller poller;
+  loop.add_poller(poller, 1ms);
+  loop.stop();
+  loop.run();
+  EXPECT_EQ(poller.polls, 0U);
+  EXPECT_EQ(poller.flushes, 1);
+}
+
 // In the midst of a transfer; the loop ends when it would sleep.
 class BusyPoller final : public Poller {
  public:

@@ -29,6 +29,8 @@ namespace {
 constexpr int kResumptionsPerTurn = 512;
 // A busy loop looks at its descriptors every so many turns; a sleeping one at once.
 constexpr std::uint64_t kTurnsPerLook = 64;
+// While messages come in quick succession it looks at the clock every so many turns.
+constexpr int kTurnsPerClock = 4;
 // Looks for stalls in the time after which one is reported.
 constexpr int kLooksPerStall = 5;
 // A sleep was in vain when spinning would have been cheaper, and right when it lasted much longer.
@@ -122,14 +124,16 @@ void LiveLoop::run() {
 
 void LiveLoop::turn() {
   ++turns_;
-  turn_time_ = now();
+  const bool brief = std::exchange(traffic_, false) && deferred_.empty();
+  brief_turns_ = brief ? (brief_turns_ + 1) % kTurnsPerClock : 0;
+  if (brief_turns_ == 0) turn_time_ = now();
   spin_until_ = std::max(spin_until_, turn_time_ + std::exchange(spin_for_, Duration::zero()));
   if (!watched_.empty() && turns_ % kTurnsPerLook == 0) wait(0);
   run_injected();
   run_deferred();
   fire_timers();
   for (int i = 0; i < kResumptionsPerTurn && executor_.run_one();) ++i;
-  if (stopping_) return;
+  if (stopping_) return flush();
   if (poll() || has_work() || spin()) return;
   if (const Duration most = nap_time(); most > Duration::zero()) return nap(most);
   sleep();
@@ -198,7 +202,13 @@ bool LiveLoop::poll() {
     spin_for_ = std::max(spin_for_, polled.spin * times);
   }
   std::erase_if(pollers_, [](const Polled& p) { return p.poller == nullptr; });
+  traffic_ |= any;
   return any;
+}
+
+void LiveLoop::flush() {
+  for (const Polled& p : pollers_)
+    if (p.poller != nullptr) p.poller->flush();
 }
 
 bool LiveLoop::arm() {

@@ -28,6 +28,8 @@ namespace shoal {
 class Poller {
  public:
   virtual ~Poller() = default;
+  // The loop ends: nothing that was begun waits for the next poll().
+  virtual void flush() {}
   virtual bool poll() = 0;  // true when something happened
   virtual bool arm() = 0;   // false when something came in meanwhile: poll again before sleeping
   // How long the transfers that are going on will take, as far as can be told; zero: there are
@@ -91,8 +93,8 @@ class LiveLoop {
 
   // The loop's thread.
   void run();
-  // When this turn began, or its sleep ended: for what need not be exact, since a look at the clock
-  // costs as much as half a small message.
+  // When this turn began, or its sleep ended, or a few turns before: for what need not be exact,
+  // since a look at the clock costs as much as half a small message.
   Time turn_time() const { return turn_time_; }
   void defer(Function function);  // runs in the next turn, so that timers and messages get theirs
   Timer at(Time time, Function function);
@@ -145,6 +147,7 @@ class LiveLoop {
   void fire_timers();
   bool has_work();
   bool poll();
+  void flush();
   bool arm();
   bool spin();
   int spin_times(const Poller& poller) const;
@@ -182,6 +185,8 @@ class LiveLoop {
   };
   std::vector<Polled> pollers_;
   Time turn_time_{};
+  bool traffic_ = false;  // in the turn before
+  int brief_turns_ = 0;   // since the clock was looked at
   Time spin_until_{};
   Duration spin_for_{};  // from the next turn on: something was polled in this one
   int spin_times_ = 1;   // a power of two

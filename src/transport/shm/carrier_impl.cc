@@ -202,15 +202,25 @@ bool ShmCarrier::poll() {
     if (peer.in != nullptr) moved |= peer.in->poll();
     if (peer.out != nullptr) moved |= peer.out->poll();
   }
-  moved |= copy_fetches();
+  if (!core_.fetches.empty()) moved |= copy_fetches();
   if (core_.news) moved |= bury();
-  moved |= hand_back();
+  if (!core_.ended.empty()) moved |= hand_back();
+  flush();
   if (!ended_.empty()) {
     ended_.clear();
     std::erase_if(peers_,
                   [](const auto& p) { return p.second.in == nullptr && p.second.out == nullptr; });
   }
   return moved;
+}
+
+void ShmCarrier::flush() {
+  if (!std::exchange(core_.counted, false)) return;
+  core_.fence();
+  for (auto& [life, peer] : peers_) {
+    if (peer.in != nullptr) peer.in->wake();
+    if (peer.out != nullptr) peer.out->wake();
+  }
 }
 
 bool ShmCarrier::arm() {
@@ -247,7 +257,6 @@ void ShmCarrier::tell_of_gone_regions() {
 }
 
 bool ShmCarrier::hand_back() {
-  if (core_.ended.empty()) return false;
   // The sink may send again, and that may end at once: these come back in the next turn.
   for (const Core::Ended& e : std::exchange(core_.ended, {})) {
     if (e.failure.empty())

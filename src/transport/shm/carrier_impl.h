@@ -57,6 +57,7 @@ class ShmCarrier final : public Carrier, private Poller {
 
   bool poll() override;
   bool arm() override;
+  void flush() override;
   void accept_all();
   void on_hello(int descriptor);
   std::string why_not(const Note& note, const std::vector<UniqueFd>& descriptors,

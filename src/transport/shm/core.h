@@ -60,11 +60,17 @@ struct Core {
   // Whether a payload that was just read, wholly, was still what its sender had sent.
   bool was_valid(const ShmParcel& parcel) {
     if (parcel.place != ShmParcel::Place::Window) return true;
-    // An exchange, so that the payload is read before let_go is. (A fence would do, but the thread
-    // sanitizer knows none.)
-    order.exchange(0, std::memory_order_seq_cst);
+    fence();  // The payload is read before let_go is.
     const auto* head = reinterpret_cast<const LaneHead*>(parcel.lane->data());
     return head->let_go.load(std::memory_order_seq_cst) == 0;
+  }
+
+  void fence() {
+#if defined(__SANITIZE_THREAD__)
+    order.exchange(0, std::memory_order_seq_cst);  // It knows no fences.
+#else
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
   }
 
   LiveLoop* const loop;
@@ -80,6 +86,7 @@ struct Core {
   List<ShmParcel, InShmFetches> fetches;  // that are being copied, or have failed
   std::uint64_t copy_budget = kSlice;     // of this turn
   bool news = false;                      // a connection broke
+  bool counted = false;                   // some counter went up, see layout.h
   bool retry_due = false;
   LiveLoop::Timer retry = nullptr;
   ShmStats stats;

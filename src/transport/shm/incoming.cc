@@ -114,8 +114,8 @@ bool Incoming::poll() {
     if (closed_ || corrupt_) return true;
     ++taken_;
   }
-  answers().taken.store(taken_, std::memory_order_seq_cst);
-  wake_for(kWakeForRoom);
+  answers().taken.store(taken_, std::memory_order_release);
+  counted(kWakeForRoom);
   return true;
 }
 
@@ -260,13 +260,23 @@ bool Incoming::flush_answers() {
     unanswered_.pop_front();
   }
   if (answered_ == before) return false;
-  answers().answered.store(answered_, std::memory_order_seq_cst);
-  wake_for(kWakeForNews);
+  answers().answered.store(answered_, std::memory_order_release);
+  counted(kWakeForNews);
   return true;
 }
 
-void Incoming::wake_for(std::uint64_t what) {
-  const std::uint64_t asleep = lane().asleep.load(std::memory_order_seq_cst);
+void Incoming::counted(std::uint64_t what) {
+  ring_for(what);
+  counted_ |= what;
+  core_->counted = true;
+}
+
+void Incoming::wake() {
+  if (counted_ != 0 && !closed_) ring_for(std::exchange(counted_, 0));
+}
+
+void Incoming::ring_for(std::uint64_t what) {
+  const std::uint64_t asleep = lane().asleep.load(std::memory_order_relaxed);
   if ((asleep & what) == 0 || asleep == rung_) return;
   rung_ = asleep;
   ++core_->stats.rings;

@@ -35,6 +35,7 @@ class Incoming {
   void arm(std::uint64_t sleep);
   void disarm();
   bool has_news() const;  // after arm(): something came meanwhile
+  void wake();            // the peer, if what was counted woke it; after a fence
 
   void want(ShmParcel& parcel);
   void release(ShmParcel& parcel);
@@ -62,7 +63,8 @@ class Incoming {
   ShmParcel& make_parcel(const Descriptor& descriptor, ShmParcel::Place place);
   void answer(std::uint64_t number, std::uint64_t what);
   bool flush_answers();
-  void wake_for(std::uint64_t what);
+  void counted(std::uint64_t what);
+  void ring_for(std::uint64_t what);
 
   Core* core_;
   const LifeId peer_;
@@ -82,6 +84,7 @@ class Incoming {
   std::deque<std::uint64_t> unanswered_;  // answers for which there is no room yet
   std::uint64_t room_seen_ = 0;           // lane().answers_taken when there was none
   std::uint64_t rung_ = 0;                // the sleep for which we have rung already
+  std::uint64_t counted_ = 0;             // what wakes the peer, of which it may sleep unseen
 
   ShmParcel* arriving_ = nullptr;  // from whose arrived() we have not returned yet
   std::map<RegionId, std::shared_ptr<const PeerMemory>> regions_;

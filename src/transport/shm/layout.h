@@ -8,8 +8,11 @@
 // counts (release), and loaded before (acquire).
 //
 // Nobody sleeps through a message: who sleeps stores `asleep` and then looks at the counters again;
-// who counts up stores the counter and then looks at `asleep`. All four are sequentially
-// consistent, so that one of the two sees the other.
+// who counts up stores the counter and then looks at `asleep`. The sleeper's two are sequentially
+// consistent, and between the other two there is a fence, so that one of the two sees the other.
+// The fence comes at the end of the turn, once for all that was counted in it: it waits until every
+// store before it has reached the caches, which for a payload takes as long as all the rest of
+// sending it. Who has slept for longer than a store takes is seen, and rung for, at once.
 #pragma once
 
 #include <array>

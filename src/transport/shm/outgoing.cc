@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -227,12 +228,22 @@ void Outgoing::publish(Descriptor descriptor, const Flight* flight) {
   std::memcpy(memory_.data() + sizeof(LaneHead) + slot * sizeof descriptor, &descriptor,
               sizeof descriptor);
   eager_end_[slot] = eager_head_;
-  lane().published.store(++published_, std::memory_order_seq_cst);
-  wake_for(kWakeForNews);
+  lane().published.store(++published_, std::memory_order_release);
+  counted(kWakeForNews);
 }
 
-void Outgoing::wake_for(std::uint64_t what) {
-  const std::uint64_t asleep = answers().asleep.load(std::memory_order_seq_cst);
+void Outgoing::counted(std::uint64_t what) {
+  ring_for(what);
+  counted_ |= what;
+  core_->counted = true;
+}
+
+void Outgoing::wake() {
+  if (counted_ != 0 && state_ == State::Open) ring_for(std::exchange(counted_, 0));
+}
+
+void Outgoing::ring_for(std::uint64_t what) {
+  const std::uint64_t asleep = answers().asleep.load(std::memory_order_relaxed);
   if ((asleep & what) == 0 || asleep == rung_) return;
   rung_ = asleep;
   ++core_->stats.rings;
@@ -254,8 +265,8 @@ bool Outgoing::take_answers() {
     const auto word = load_once<std::uint64_t>(answers_->data() + sizeof(AnswerHead) + 8 * slot);
     if (!answer(word)) return true;
   }
-  lane().answers_taken.store(answers_taken_, std::memory_order_seq_cst);
-  wake_for(kWakeForRoom);
+  lane().answers_taken.store(answers_taken_, std::memory_order_release);
+  counted(kWakeForRoom);
   return true;
 }
 

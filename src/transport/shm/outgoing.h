@@ -31,6 +31,7 @@ class Outgoing {
   void arm(std::uint64_t sleep);
   void disarm();
   bool has_news() const;  // after arm(): something came meanwhile
+  void wake();            // the peer, if what was counted woke it; after a fence
   void retry();
   void forget(RegionId region);  // it is gone
 
@@ -84,7 +85,8 @@ class Outgoing {
   void end(Flight& flight, std::string failure) {
     core_->ended.push_back({&flight, std::move(failure)});
   }
-  void wake_for(std::uint64_t what);
+  void counted(std::uint64_t what);
+  void ring_for(std::uint64_t what);
 
   Core* core_;
   const LifeId peer_;
@@ -109,6 +111,7 @@ class Outgoing {
   std::uint64_t eager_tail_ = 0;  // of these, bytes that the peer has taken
   std::vector<std::uint64_t> eager_end_;  // by slot: eager_head_ after its message
   std::uint64_t rung_ = 0;                // the sleep for which we have rung already
+  std::uint64_t counted_ = 0;             // what wakes the peer, of which it may sleep unseen
 
   std::deque<Flight*> queue_;  // not in the lane yet, oldest first
   Lease front_;                // where the first of them is being copied to,
