@@ -10,6 +10,19 @@
 #include "base/error.h"
 
 namespace shoal::shm {
+namespace {
+
+Descriptor describe(const Flight& flight, Kind kind) {
+  return {.header = flight.header,
+          .size = flight.payload.size.value(),
+          .number = 0,
+          .at = 0,
+          .region = 0,
+          .kind = kind,
+          .unused = {}};
+}
+
+}  // namespace
 
 bool Outgoing::send(Flight& flight) {
   SHOAL_CHECK(!flight.payload.phantom(), "a phantom cannot be sent between processes");
@@ -86,12 +99,11 @@ Outgoing::Step Outgoing::place(Flight& flight) {
   way.flight = &flight;
   way.region = region;
   way.size = flight.payload.size.value();
-  Descriptor descriptor{};
-  descriptor.kind = Kind::Window;
+  Descriptor descriptor = describe(flight, Kind::Window);
   descriptor.number = number;
   descriptor.region = region->id;
   descriptor.at = static_cast<std::uint64_t>(flight.payload.data - region->memory.data());
-  publish(descriptor, &flight);
+  publish(descriptor);
   ++core_->stats.in_window;
   return Step::Kept;
 }
@@ -129,15 +141,14 @@ Outgoing::Step Outgoing::place_eager(Flight& flight) {
     return Step::Blocked;
   }
   eager_head_ += gap;
-  Descriptor descriptor{};
-  descriptor.kind = Kind::Eager;
+  Descriptor descriptor = describe(flight, Kind::Eager);
   descriptor.at = eager_head_ & (ring - 1);
   if (size > 0) {
     std::byte* bytes = memory_.data() + lane_size(core_->options.slots, 0);
     std::memcpy(bytes + descriptor.at, flight.payload.data, size);
   }
   eager_head_ += lines;
-  publish(descriptor, &flight);
+  publish(descriptor);
   ++core_->stats.eager;
   return Step::Done;
 }
@@ -160,12 +171,11 @@ Outgoing::Step Outgoing::place_staged(Flight& flight) {
   OnItsWay& way = flights_[number];
   way.lease = std::exchange(front_, {});
   way.size = size;
-  Descriptor descriptor{};
-  descriptor.kind = Kind::Window;
+  Descriptor descriptor = describe(flight, Kind::Window);
   descriptor.number = number;
   descriptor.region = way.lease.region->id;
   descriptor.at = way.lease.at;
-  publish(descriptor, &flight);
+  publish(descriptor);
   ++core_->stats.staged;
   return Step::Done;
 }
@@ -176,10 +186,9 @@ Outgoing::Step Outgoing::place_offer(Flight& flight) {
   way.flight = &flight;
   way.size = flight.payload.size.value();
   way.offered = true;
-  Descriptor descriptor{};
-  descriptor.kind = Kind::Offer;
+  Descriptor descriptor = describe(flight, Kind::Offer);
   descriptor.number = number;
-  publish(descriptor, &flight);
+  publish(descriptor);
   ++core_->stats.offered;
   return Step::Kept;
 }
@@ -204,7 +213,7 @@ Outgoing::Step Outgoing::stage_wanted(std::uint64_t number) {
   descriptor.size = way.size;
   descriptor.region = way.lease.region->id;
   descriptor.at = way.lease.at;
-  publish(descriptor, nullptr);
+  publish(descriptor);
   end(*std::exchange(way.flight, nullptr), {});
   return Step::Done;
 }
@@ -219,11 +228,7 @@ bool Outgoing::take_lease(Lease& lease, std::uint64_t size) {
   }
 }
 
-void Outgoing::publish(Descriptor descriptor, const Flight* flight) {
-  if (flight != nullptr) {
-    descriptor.header = flight->header;
-    descriptor.size = flight->payload.size.value();
-  }
+void Outgoing::publish(const Descriptor& descriptor) {
   const std::uint64_t slot = published_ & (core_->options.slots - 1);
   std::memcpy(memory_.data() + sizeof(LaneHead) + slot * sizeof descriptor, &descriptor,
               sizeof descriptor);

@@ -78,7 +78,7 @@ class Outgoing {
   bool announce(const RegionPtr& region);
   void flush_announcements();
   bool take_lease(Lease& lease, std::uint64_t size);
-  void publish(Descriptor descriptor, const Flight* flight);
+  void publish(const Descriptor& descriptor);
   bool pump();
   bool take_answers();
   bool answer(std::uint64_t word);
