@@ -60,6 +60,7 @@ class Case {
   Case(const Group& group, std::uint64_t bytes, Exchange exchange)
       : group_(group),
         exchange_(exchange),
+        in_place_(exchange == Exchange::Direct && group.hosts() == 1),
         data_(group.node.endpoint, Elements(bytes / sizeof(float)), Substance::Real),
         sum_(group.node.endpoint, data_.size(), Substance::Real),
         scratch_(group.node.endpoint, data_.size(), Substance::Real) {}
@@ -73,32 +74,14 @@ class Case {
 
   // The sum stays in parts with its owners, and all have read access to all of it.
   Task<void> owned(std::uint64_t operation) {
-    if (exchange_ != Exchange::Direct || group_.hosts() > 1) {
-      co_await copied(operation);
-      co_return;
-    }
-    co_await direct_reduce_scatter(group_, data_.all(), own_part(), operation);
-    co_await with_group([&](TaskGroup& tasks) -> Task<> {
-      const Tag tag = group_.tag(operation, 1);
-      for (std::uint64_t k = 1; k < group_.size(); ++k) {
-        const std::uint64_t from = (group_.rank.value() + k) % group_.size();
-        tasks.spawn(as_task(give(group_, group_.at(from), tag, own_part())));
-        tasks.spawn(look_at(from, tag));
-      }
-      co_return;
-    });
+    return in_place_ ? directly_owned(operation) : copied(operation);
   }
   // All have all of it.
   Task<void> copied(std::uint64_t operation) {
-    if (exchange_ == Exchange::Direct && group_.hosts() == 1) {
-      co_await direct_reduce_scatter(group_, data_.all(), own_part(), operation);
-      co_await direct_all_gather(group_, sum_.all(), operation);
-      co_return;
-    }
-    co_await all_reduce_in_pieces(exchange_, group_, data_.all(), sum_.all(), scratch_.all(),
-                                  operation, kPiece);
+    if (in_place_) return directly_copied(operation);
+    return all_reduce_in_pieces(exchange_, group_, data_.all(), sum_.all(), scratch_.all(),
+                                operation, kPiece);
   }
-
   Task<void> verify_all() {
     const auto check = [&](std::uint64_t from, std::uint64_t to) {
       verify({sum_.data() + from, to - from}, from, group_.size());
@@ -115,6 +98,23 @@ class Case {
   void look_closely(bool closely) { closely_ = closely; }
 
  private:
+  Task<void> directly_owned(std::uint64_t operation) {
+    co_await direct_reduce_scatter(group_, data_.all(), own_part(), operation);
+    co_await with_group([&](TaskGroup& tasks) -> Task<> {
+      const Tag tag = group_.tag(operation, 1);
+      for (std::uint64_t k = 1; k < group_.size(); ++k) {
+        const std::uint64_t from = (group_.rank.value() + k) % group_.size();
+        tasks.spawn(as_task(give(group_, group_.at(from), tag, own_part())));
+        tasks.spawn(look_at(from, tag));
+      }
+      co_return;
+    });
+  }
+  Task<void> directly_copied(std::uint64_t operation) {
+    co_await direct_reduce_scatter(group_, data_.all(), own_part(), operation);
+    co_await direct_all_gather(group_, sum_.all(), operation);
+  }
+
   Range own_part() { return part_of(sum_.all(), group_.rank.value(), group_.size()); }
 
   Task<void> look_at(std::uint64_t owner, Tag tag) {
@@ -133,6 +133,7 @@ class Case {
 
   const Group& group_;
   const Exchange exchange_;
+  const bool in_place_;  // members read each other's parts where they lie
   Arena data_;
   Arena sum_;
   Arena scratch_;
