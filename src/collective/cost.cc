@@ -13,6 +13,8 @@
 namespace shoal {
 namespace {
 
+constexpr double kFewestRounds = 0.8;
+
 double rounds(std::uint64_t n) { return std::ceil(std::log2(static_cast<double>(n))); }
 
 // The numbers that the formulas are made of.
@@ -145,12 +147,15 @@ Choice choose(const CostModel& costs, GroupShape shape, Bytes size) {
   Choice best;
   Choice second;
   best.seconds = second.seconds = std::numeric_limits<double>::infinity();
+  // What a round costs the members themselves is not in the numbers: others must be clearly better
+  // than the one of the fewest rounds.
+  const auto weight = [](Exchange e) { return e == Exchange::Butterfly ? kFewestRounds : 1.0; };
   for (const Exchange exchange : kAllReduces) {
     // On one host, or with one member on each, it is another one by a longer way.
     const bool flat = shape.hosts == 1 || shape.hosts == shape.members;
     if (exchange == Exchange::Hierarchical && flat) continue;
     const double seconds = predict(exchange, costs, shape, size);
-    if (seconds < best.seconds) {
+    if (seconds * weight(exchange) < best.seconds * weight(best.exchange)) {
       second = std::exchange(best, Choice{exchange, seconds, {}});
     } else if (seconds < second.seconds) {
       second = {exchange, seconds, {}};

@@ -47,7 +47,7 @@ struct Choice {
 };
 
 // The cheapest; pure, so that members with the same numbers choose alike. Of equal ones the first
-// in the order of kAllReduces.
+// in the order of kAllReduces, but the butterfly unless another is a fifth cheaper.
 Choice choose(const CostModel& costs, GroupShape shape, Bytes size);
 
 }  // namespace shoal

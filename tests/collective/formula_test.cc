@@ -265,6 +265,12 @@ TEST(CostModel, ChoosesByTheNumbersAndSaysWhy) {
   const Choice hosts = choose(costs, {32, 4}, Bytes(100'000'000));
   EXPECT_EQ(hosts.exchange, Exchange::Hierarchical) << hosts.why;
   EXPECT_EQ(choose(costs, {8, 1}, Bytes(100'000'000)).exchange, Exchange::Direct);
+  // One round as soon as two are not clearly better.
+  costs.inside = {3e-7, 5e-11, 0};
+  const double one = predict(Exchange::Butterfly, costs, {2, 1}, Bytes(8192));
+  EXPECT_LT(predict(Exchange::Direct, costs, {2, 1}, Bytes(8192)), one * 1.2);
+  EXPECT_EQ(choose(costs, {2, 1}, Bytes(8192)).exchange, Exchange::Butterfly);
+  EXPECT_EQ(choose(costs, {2, 1}, Bytes(1'000'000)).exchange, Exchange::Direct);
   EXPECT_NE(small.why.find("butterfly"), std::string::npos) << small.why;
   EXPECT_NE(small.why.find("16 members"), std::string::npos) << small.why;
 }
