@@ -24,6 +24,14 @@ enum class Width : std::uint8_t { Plain, Avx2 };
 // Behind the parameters of a lambda that run_wide is given.
 #define SHOAL_INLINE __attribute__((always_inline))
 
+// Before a loop whose stores go to no element that a later one reads, which no compiler can know of
+// many arrays.
+#if defined(__clang__)
+#define SHOAL_APART _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define SHOAL_APART _Pragma("GCC ivdep")
+#endif
+
 // The widest of this machine.
 inline Width widest() {
 #if defined(__x86_64__)

@@ -21,7 +21,6 @@
 #include <iterator>
 #include <utility>
 
-#include "decentral/loops.h"
 #include "decentral/mean_exchange.h"
 #include "decentral/rendezvous.h"
 
@@ -91,15 +90,15 @@ class BlockMomentum final : public Rendezvous {
   }
 
  private:
-  // From the mean of all models to the one that all go on with.
+  // To the model that all go on with.
   MeanExchange::Change change_in(std::uint64_t workers) {
     const BlockRates rates{
         .eta_b = static_cast<float>(block_momentum(terms_.peering, workers)),
         .zeta = static_cast<float>(terms_.peering.block_rate),
         .nesterov = terms_.peering.block_nesterov,
     };
-    return [rates, this](std::span<float> m, std::size_t at) {
-      block_step(m.data(), &W_.all().data()[at], &D_.all().data()[at], rates, m.size());
+    return [rates, this](const Met& met, std::size_t at, std::size_t n) {
+      move_to_block(met, &W_.all().data()[at], &D_.all().data()[at], rates, n);
     };
   }
 

@@ -27,7 +27,6 @@
 // Failure: in step c is the same on all. Who has missed a meeting, or is new, copies it. At their
 //   own pace it is lost with the member that had it, and is the mean of all models then.
 #include <algorithm>
-#include <array>
 #include <deque>
 #include <optional>
 #include <utility>
@@ -36,15 +35,12 @@
 #include "base/stream_copy.h"
 #include "collective/tree.h"
 #include "decentral/audit.h"
-#include "decentral/loops.h"
 #include "decentral/model_sum.h"
 #include "decentral/rendezvous.h"
 #include "runtime/slices.h"
 
 namespace shoal {
 namespace {
-
-constexpr std::size_t kNear = 2048;  // elements that stay in the nearest cache
 
 class Elastic final : public Rendezvous {
  public:
@@ -237,16 +233,12 @@ class Elastic final : public Rendezvous {
   SliceWork in_step_part(Leg& leg) {
     const auto a = static_cast<float>(alpha());
     const auto b = static_cast<float>(beta() * static_cast<double>(members_));
-    const std::span<float> w = leg.model().data();
-    const std::span<const float> sent = met(leg).data();
+    const std::span<const float> sent =
+        lateness(leg) > 0 ? met(leg).data() : std::span<const float>();
+    const Met all = sum_.met(leg.model().data(), sent);
     const std::span<float> c = center_.all().data();
-    return [=, this](std::size_t from, std::size_t to) {
-      std::array<float, kNear> near;
-      for (std::size_t at = from; at < to; at += kNear) {
-        const std::span<float> mean = std::span(near).first(std::min(kNear, to - at));
-        sum_.mean(at, mean);
-        move_by_mean(&w[at], &c[at], mean.data(), &sent[at], a, b, mean.size());
-      }
+    return [=](std::size_t from, std::size_t to) {
+      move_in_step(all.from(from), &c[from], a, b, to - from);
     };
   }
 

@@ -1,22 +1,13 @@
 #include "decentral/mean_exchange.h"
 
-#include <algorithm>
-#include <array>
 #include <utility>
 
 #include "base/stream_copy.h"
 #include "decentral/audit.h"
-#include "decentral/loops.h"
 #include "decentral/rendezvous.h"
 #include "runtime/slices.h"
 
 namespace shoal {
-namespace {
-
-constexpr std::size_t kNear = 2048;  // elements that stay in the nearest cache
-
-}  // namespace
-
 MeanExchange::MeanExchange(Node& node, const Learner& learner, const DecentralTerms& terms)
     : terms_(terms), sum_(node, learner) {
   if (late()) copied_.emplace(node.endpoint, learner.layout().averaged(), learner.substance());
@@ -101,21 +92,14 @@ SliceWork MeanExchange::copy_part(Leg& leg) {
 }
 
 SliceWork MeanExchange::move_part(Leg& leg, const Change& change) {
-  const std::span<float> w = leg.model().data();
   const std::span<const float> copied = late() ? copied_->all().data() : std::span<const float>();
-  const std::span<float> agreed = differences_ ? sum_.all().data() : std::span<float>();
-  return [this, w, copied, agreed, &change](std::size_t from, std::size_t to) {
-    std::array<float, kNear> near;
-    for (std::size_t at = from; at < to; at += kNear) {
-      const std::span<float> mean = std::span(near).first(std::min(kNear, to - at));
-      sum_.mean(at, mean);
-      if (change) change(mean, at);
-      if (copied.empty()) {
-        std::ranges::copy(mean, &w[at]);
-      } else {
-        add_difference(&w[at], mean.data(), &copied[at], mean.size());
-      }
-      if (!agreed.empty()) std::ranges::copy(mean, &agreed[at]);
+  Met met = sum_.met(leg.model().data(), copied);
+  if (differences_) met.agreed = sum_.all().data().data();
+  return [met, &change](std::size_t from, std::size_t to) {
+    if (change) {
+      change(met.from(from), from, to - from);
+    } else {
+      move_to_mean(met.from(from), to - from);
     }
   };
 }

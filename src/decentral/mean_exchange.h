@@ -29,8 +29,9 @@ namespace shoal {
 
 class MeanExchange {
  public:
-  // Changes a part of the mean, which begins at `at`, into what all go on with; the same on all.
-  using Change = std::function<void(std::span<float> mean, std::size_t at)>;
+  // Moves n numbers, which begin at `at` of the model, to what the system makes of their mean; that
+  // is the same on all. Nothing: to the mean.
+  using Change = std::function<void(const Met& met, std::size_t at, std::size_t n)>;
 
   MeanExchange(Node& node, const Learner& learner, const DecentralTerms& terms);
 

@@ -1,47 +1,26 @@
 #include "decentral/model_sum.h"
 
-#include <algorithm>
-#include <tuple>
-
 #include "collective/exchange.h"
 #include "collective/steps.h"
-#include "decentral/loops.h"
 #include "decentral/rendezvous.h"
 #include "runtime/task_group.h"
 
 namespace shoal {
 namespace {
 
-constexpr std::uint64_t kUnderWay = 4;  // pieces, each way
-
-struct Swap {
-  Company& company;
-  Range mine;
-  Range others;
-  std::uint64_t pieces;
-  std::uint64_t operation;
-};
-
-// Every `kUnderWay`-th piece from `first` on, one after the other.
-Task<void> swap_some(const Swap& s, std::uint64_t first) {
-  const Group& group = s.company.group;
-  const NodeId other = group.at(1 - group.rank.value());
-  for (std::uint64_t i = first; i < s.pieces; i += kUnderWay) {
-    const Tag tag = group.tag(s.operation + i, 0);
-    const MutBuf room = part_of(s.others, i, s.pieces).bytes();
-    const auto done =
-        co_await all(group.node.endpoint.send(other, tag, part_of(s.mine, i, s.pieces).bytes()),
-                     group.node.endpoint.recv(Match{.from = other, .tag = tag}, room));
-    require_size(std::get<1>(done), room.size);
-  }
-}
-
+// All at once: whoever moves them knows how much there is to come.
 Task<void> swap_models(Company& company, Range mine, Range others) {
+  const Group& group = company.group;
+  const NodeId other = group.at(1 - group.rank.value());
   const std::uint64_t pieces = pieces_of(mine.n, kModelPiece);
-  const Swap swap{company, mine, others, pieces, company.operations(pieces)};
+  const std::uint64_t operation = company.operations(pieces);
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
-    for (std::uint64_t first = 0; first < std::min(pieces, kUnderWay); ++first)
-      tasks.spawn(swap_some(swap, first));
+    for (std::uint64_t i = 0; i < pieces; ++i) {
+      const Tag tag = group.tag(operation + i, 0);
+      const ConstBuf piece = part_of(mine, i, pieces).bytes();
+      tasks.spawn(as_task(group.node.endpoint.send(other, tag, piece)));
+      tasks.spawn(receive(group, other, tag, part_of(others, i, pieces).bytes()));
+    }
     co_return;
   });
 }
@@ -66,9 +45,9 @@ Task<void> ModelSum::form(Company& company, Exchange exchange, Range given) {
   }
 }
 
-void ModelSum::mean(std::size_t at, std::span<float> out) const {
-  const float* const second = terms_.second ? terms_.second->data().data() + at : nullptr;
-  mean_of(out.data(), terms_.first.data().data() + at, second, terms_.scale, out.size());
+Met ModelSum::met(std::span<float> model, std::span<const float> copied) const {
+  const float* const second = terms_.second ? terms_.second->data().data() : nullptr;
+  return {model.data(), copied.data(), terms_.first.data().data(), second, terms_.scale, nullptr};
 }
 
 }  // namespace shoal

@@ -3,7 +3,7 @@
 // sum of two, and no pass for it alone.
 //
 //   co_await sum.form(company, exchange, given);
-//   ... sum.mean(at, block); ...                  // of as many as block has, from `at` on
+//   move_to_mean(sum.met(...).from(at), n);                       // loops.h
 //
 // Cost: 2 (P-1)/P N values (direct), or N for each of two; one array of N, and another of some
 // exchanges of more than two.
@@ -15,13 +15,13 @@
 #include <span>
 
 #include "decentral/leg.h"
+#include "decentral/loops.h"
 #include "learner/learner.h"
 #include "runtime/range.h"
 #include "runtime/task.h"
 
 namespace shoal {
 
-// Thread safety: mean() may be called by any thread while nothing is being formed.
 class ModelSum {
  public:
   ModelSum(Node& node, const Learner& learner)
@@ -33,14 +33,15 @@ class ModelSum {
   Task<void> form(Company& company, Exchange exchange, Range given);
   // What was formed elsewhere, in all(), is the mean itself.
   void is_mean() { terms_ = {sum_.all(), std::nullopt, 1}; }
-  void mean(std::size_t at, std::span<float> out) const;
+  // For a pass over the model; `copied` is empty where that is still what was given.
+  Met met(std::span<float> model, std::span<const float> copied) const;
   // What the mean consists of: f(numbers, weight).
   template <class F>
   void each_term(const F& f) const {
     f(terms_.first.data(), terms_.scale);
     if (terms_.second) f(terms_.second->data(), terms_.scale);
   }
-  // Arrays that mean() reads.
+  // Arrays that the mean is read from.
   double arrays() const { return terms_.second ? 2 : 1; }
   Range all() { return sum_.all(); }
   Range scratch();

@@ -78,18 +78,14 @@ void copy_state(const Rule& rule, const Piece& from, const Piece& to) {
 
 // Moves the piece of w and slots by a step. A state that lies elsewhere is copied, and all terms of
 // a gradient but the last are added up, block by block, each small enough to be still in the
-// nearest cache when the rule's loop, which adds the last, comes to it; so is what goes along, in
-// blocks for the cache behind that.
+// nearest cache when the rule's loop, which adds the last, comes to it, or what goes along.
 void apply_piece(const Rule& rule, const Terms& terms, const Shard& shard, std::size_t from,
                  std::size_t to, Width width) {
   const bool elsewhere = shard.before_w.arena != nullptr;
   const std::size_t K = shard.terms.size();
   constexpr std::size_t kBlock = 1024;
-  constexpr std::size_t kBlockAlong = 8192;
   const Along* const along = shard.along;
-  std::size_t block = to - from;
-  if (along != nullptr) block = kBlockAlong;
-  if (elsewhere || K > 2) block = kBlock;
+  const std::size_t block = elsewhere || K > 2 || along != nullptr ? kBlock : to - from;
   std::array<float, kBlock> sum;
   for (std::size_t at = from; at < to; at += block) {
     const std::size_t end = std::min(to, at + block);

@@ -134,8 +134,12 @@ void LiveLoop::turn() {
   fire_timers();
   for (int i = 0; i < kResumptionsPerTurn && executor_.run_one();) ++i;
   if (stopping_) return flush();
+  if (napping()) return has_work() ? flush() : nap();
   if (poll() || has_work() || spin()) return;
-  if (const Duration most = nap_time(); most > Duration::zero()) return nap(most);
+  if (const Duration most = nap_time(); most > Duration::zero()) {
+    nap_until_ = turn_time_ + most;
+    return nap();
+  }
   sleep();
 }
 
@@ -271,17 +275,27 @@ Duration LiveLoop::nap_time() const {
   return std::clamp(timers_.begin()->first.at - turn_time_, Duration(1), most);
 }
 
-// Only what is injected ends it early: the work's own end above all. Other descriptors are looked
-// at when it is over.
-void LiveLoop::nap(Duration most) {
-  if (!fall_asleep()) return;
+// What is injected is run meanwhile, without a look at the transfer; the end of the work ends it.
+bool LiveLoop::napping() const {
+  return turn_time_ < nap_until_ && away_.load(std::memory_order_relaxed) > 0;
+}
+
+// Other descriptors are looked at when it is over.
+void LiveLoop::nap() {
+  flush();
+  const Duration left = nap_until_ - now();
+  if (left <= Duration::zero() || !fall_asleep()) return;
   ++naps_;
   pollfd event{event_, POLLIN, 0};
-  const timespec time{0, std::chrono::nanoseconds(most).count()};
+  const timespec time{0, std::chrono::nanoseconds(left).count()};
   const int n = ppoll(&event, 1, &time, nullptr);
   if (n < 0 && errno != EINTR) checked(n, "ppoll");
   wake();
-  wait(0);
+  if (n > 0) {
+    drain(event_);
+  } else {
+    wait(0);
+  }
 }
 
 void LiveLoop::set_alarm() {

@@ -154,7 +154,8 @@ class LiveLoop {
   void judge_sleep(Duration slept);
   void sleep();
   Duration nap_time() const;
-  void nap(Duration most);
+  bool napping() const;
+  void nap();
   bool fall_asleep();
   void wake();
   void set_alarm();
@@ -187,6 +188,7 @@ class LiveLoop {
   Time turn_time_{};
   bool traffic_ = false;  // in the turn before
   int brief_turns_ = 0;   // since the clock was looked at
+  Time nap_until_{};
   Time spin_until_{};
   Duration spin_for_{};  // from the next turn on: something was polled in this one
   int spin_times_ = 1;   // a power of two

@@ -26,6 +26,9 @@ struct UcxOptions {
   std::uint32_t lanes = 1;
   // TCP segments. As shipped (8 KiB) loopback carries half of what it does with these.
   Bytes segment{512 * 1024};
+  // Messages from here on go by rendezvous. UCX by itself sends megabytes unasked, which are then
+  // copied twice on their way to the room.
+  Bytes rendezvous{256 * 1024};
   // How long to poll after traffic before sleeping: a wake-up costs more than the next message.
   Duration spin = std::chrono::microseconds(20);
   // UCX settings by name, as ucp_config_modify() takes them; they come last.

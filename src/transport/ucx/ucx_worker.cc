@@ -88,7 +88,8 @@ ucp_context_h make_context(const UcxOptions& options) {
       {"TLS", options.transports},
       {"NET_DEVICES", device_of(options.listen)},
       {"TX_SEG_SIZE", segment},  // UCX_TCP_TX_SEG_SIZE; 1.13 knows it by this name alone
-      {"RX_SEG_SIZE", segment}};
+      {"RX_SEG_SIZE", segment},
+      {"RNDV_THRESH", std::to_string(options.rendezvous.value())}};
   settings.insert(settings.end(), options.settings.begin(), options.settings.end());
   for (const auto& [name, value] : settings) {
     const ucs_status_t s = ucp_config_modify(config, name.c_str(), value.c_str());
