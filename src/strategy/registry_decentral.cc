@@ -96,7 +96,7 @@ std::vector<System> decentral_systems() {
                    "synchronous form",
        .recipe = each_its_own({.meet = Encounter::Elastic, .tau = 4, .in_step = false}),
        .optimizer = "sgd",
-       .eta_times = 2},
+       .eta_times = 2.5},
       {.name = "eamsgd",
        .year = 2015,
        .citation = "Zhang, Choromanska, LeCun, Deep Learning with Elastic Averaging SGD, NIPS 2015",
@@ -146,7 +146,7 @@ std::vector<System> decentral_systems() {
        .recipe = each_its_own(
            {.meet = Encounter::Elastic, .tau = 4, .in_step = false, .adapt_alpha = true}),
        .optimizer = "sgd",
-       .eta_times = 2},
+       .eta_times = 2.5},
       {.name = "dl4j",
        .year = 2016,
        .citation = "Deeplearning4j Development Team, parameter averaging on Spark, 2016",

@@ -28,7 +28,7 @@ struct UcxOptions {
   Bytes segment{512 * 1024};
   // Messages from here on go by rendezvous. UCX by itself sends megabytes unasked, which are then
   // copied twice on their way to the room.
-  Bytes rendezvous{256 * 1024};
+  Bytes rendezvous{768 * 1024};
   // How long to poll after traffic before sleeping: a wake-up costs more than the next message.
   Duration spin = std::chrono::microseconds(20);
   // UCX settings by name, as ucp_config_modify() takes them; they come last.
