@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/stream_copy.h"
 #include "collective/exchange.h"
 #include "decentral/loops.h"
 #include "runtime/slices.h"
@@ -92,16 +91,6 @@ Task<void> mix(Env& env, Range to, double a, std::span<const float> with, double
     mix(&x[from], static_cast<float>(a), &with[from], static_cast<float>(b), end - from);
   };
   co_await in_slices(env, Work::Update, to.n.value(), x.empty(), Order::Forward, 1, work);
-}
-
-Task<void> copy(Env& env, Range to, std::span<const float> from) {
-  const std::span<float> x = to.data();
-  const SliceWork work = [&](std::size_t begin, std::size_t end) {
-    const std::span<std::byte> there = std::as_writable_bytes(x.subspan(begin, end - begin));
-    copy_slice(there.data(), std::as_bytes(from.subspan(begin)).data(), there.size(),
-               x.size_bytes());
-  };
-  co_await in_slices(env, Work::Copy, to.n.value(), x.empty(), Order::Forward, 1, work);
 }
 
 Task<void> clear(Env& env, Range range) {

@@ -97,8 +97,6 @@ Task<void> mix(Env& env, Range to, double a, std::span<const float> with, double
 inline Task<void> mix(Env& env, Range to, double a, Range with, double b) {
   return mix(env, to, a, with.data(), b);
 }
-Task<void> copy(Env& env, Range to, std::span<const float> from);
-inline Task<void> copy(Env& env, Range to, Range from) { return copy(env, to, from.data()); }
 Task<void> clear(Env& env, Range range);
 // The gradient of the step at hand becomes that of a mean sample; zero without samples.
 Task<void> mean_gradient(Leg& leg);

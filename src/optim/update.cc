@@ -71,7 +71,7 @@ Piece after(const Rule& rule, const Shard& shard, std::size_t from, std::size_t 
 }
 
 void copy_state(const Rule& rule, const Piece& from, const Piece& to) {
-  std::memcpy(to.w, from.w, from.n * sizeof(float));
+  if (to.w != from.w) std::memcpy(to.w, from.w, from.n * sizeof(float));
   for (unsigned s = 0; s < slots(rule); ++s)
     if (to.slot[s] != from.slot[s]) std::memcpy(to.slot[s], from.slot[s], from.n * sizeof(float));
 }

@@ -61,7 +61,7 @@ struct Shard {
   std::span<const Segment> segments{};
   Elements stride{};  // from one slot's part to the next; 0: w.n, one lies behind the other
   // Where the state before the step is, as w and slots are; none: in w and slots themselves, which
-  // are then overwritten.
+  // are then overwritten. Of the slots alone: before_w is w.
   Range before_w{};
   Range before_slots{};
   // Where the gradient lies in several places: it is the sum of these, in their order, and not g.

@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "base/error.h"
-#include "base/stream_copy.h"
 #include "runtime/slices.h"
 #include "runtime/task_group.h"
 
@@ -19,14 +18,7 @@ Task<void> take_range(Node& node, Holder from, Tag tag, Range into) {
   const Match match{.from = from.node, .tag = tag};
   const Reading there = co_await node.endpoint.read(match);
   require_size(there, into.bytes().size);
-  const std::byte* const source = there.data().data;
-  const MutBuf room = into.bytes();
-  co_await in_slices(node.env, Work::Copy, into.n.value(), room.data == nullptr, Order::Forward, 1,
-                     [&](std::size_t begin, std::size_t end) {
-                       const std::size_t at = begin * sizeof(float);
-                       copy_slice(room.data + at, source + at, (end - begin) * sizeof(float),
-                                  room.size.value());
-                     });
+  co_await copy(node.env, into, reinterpret_cast<const float*>(there.data().data));
 }
 
 namespace {

@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "base/stream_copy.h"
 #include "ps/server.h"
 #include "runtime/slices.h"
 
@@ -202,13 +201,7 @@ Task<Admission> Server::admitted(Held& held, const Ask& ask, double change) {
 Task<Gradient> Server::copy_of(const Gradient& gradient) {
   const Elements n(gradient.bytes.size.value() / sizeof(float));
   auto own = std::make_shared<Arena>(node_.endpoint, n, substance_);
-  std::byte* const to = own->all().bytes().data;
-  co_await in_slices(node_.env, Work::Copy, n.value(), to == nullptr, Order::Forward, 1,
-                     [&](std::size_t from, std::size_t end) {
-                       copy_slice(to + from * sizeof(float),
-                                  gradient.bytes.data + from * sizeof(float),
-                                  (end - from) * sizeof(float), gradient.bytes.size.value());
-                     });
+  co_await copy(node_.env, own->all(), reinterpret_cast<const float*>(gradient.bytes.data));
   Gradient copied{own->bytes(), own};
   co_return copied;
 }

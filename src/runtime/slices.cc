@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/stream_copy.h"
 #include "runtime/task_group.h"
 
 namespace shoal {
@@ -58,6 +59,17 @@ Task<void> in_slices(Env& env, Work kind, std::size_t n, bool phantom, Order ord
       group.spawn(some_slices(slices, first, kSlicesUnderWay));
     co_await group.join();
   }
+}
+
+Task<void> copy(Env& env, Range to, const float* from) {
+  const MutBuf room = to.bytes();
+  const auto* const source = reinterpret_cast<const std::byte*>(from);
+  const SliceWork work = [&](std::size_t begin, std::size_t end) {
+    const std::size_t at = begin * sizeof(float);
+    copy_slice(room.data + at, source + at, (end - begin) * sizeof(float), room.size.value());
+  };
+  const bool phantom = room.data == nullptr || source == nullptr;
+  co_await in_slices(env, Work::Copy, to.n.value(), phantom, Order::Forward, 1, work);
 }
 
 }  // namespace shoal

@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <functional>
+#include <span>
 
 #include "runtime/env.h"
+#include "runtime/range.h"
 #include "runtime/task.h"
 
 namespace shoal {
@@ -21,5 +23,12 @@ using SliceWork = std::function<void(std::size_t from, std::size_t to)>;
 // each of the n stands for. A phantom only takes its time. `aside`: as Env::work_aside.
 Task<void> in_slices(Env& env, Work kind, std::size_t n, bool phantom, Order order, double cost,
                      const SliceWork& work, bool aside = false);
+
+// As many elements as `to` has; from null: a phantom's.
+Task<void> copy(Env& env, Range to, const float* from);
+inline Task<void> copy(Env& env, Range to, std::span<const float> from) {
+  return copy(env, to, from.data());
+}
+inline Task<void> copy(Env& env, Range to, Range from) { return copy(env, to, from.data()); }
 
 }  // namespace shoal

@@ -74,6 +74,8 @@ class Worker {
   Task<bool> save_all(const Group& group);
   Task<void> take_own(const Group& group, Rank source);
   Task<void> save();
+  // From their owners, who may be gone.
+  Task<void> gather_slots();
 
   // A place in an epoch, counted over all epochs.
   std::uint64_t position(std::uint64_t epoch, std::uint64_t at) const {
@@ -84,7 +86,7 @@ class Worker {
     if (!options_.audit) return 0;
     Hash both;
     both.add(hash_of(std::span<const float>(replica_.w().data())));
-    both.add(hash_of(std::span<const float>(replica_.slots().data())));
+    both.add(step_.held_slots().hash());
     return both.value();
   }
   void note(EventKind kind, Generation generation, std::uint64_t a, std::uint64_t b,
@@ -140,6 +142,12 @@ Task<bool> Worker::in_view(ViewPtr view) {
   }
   // Whoever goes on to the next view takes nothing any more of what was lent in this one.
   step_.refuse_early_pass();
+  try {
+    co_await gather_slots();
+  } catch (...) {
+    if (!error) error = std::current_exception();
+  }
+  step_.held_slots().release();
   lending.cancel();
   co_await lending.join();
   if (error) std::rethrow_exception(error);
@@ -167,6 +175,7 @@ Task<bool> Worker::to_the_end(const Group& group) {
     }
     if (ends()) break;
     if (step_.links_changed()) {
+      co_await gather_slots();
       const bool chosen = co_await watch_.before_next_view(choose(group, true));
       if (!chosen) co_return false;
       step_.begin_view(*group.view, std::vector<bool>(group.size(), false));
@@ -276,9 +285,15 @@ Task<void> Worker::save() {
   const std::uint64_t state = hash();
   note(EventKind::CheckpointBegun, last_, step, state, 0);
   learner_.pause();
+  co_await step_.held_slots().gather();
   co_await keeper_.save(replica_);
   if (journal_ != nullptr) journal_->saved(replica_.step);
   note(EventKind::CheckpointDone, last_, step, state, 0);
+}
+
+Task<void> Worker::gather_slots() {
+  co_await step_.held_slots().gather();
+  step_.held_slots().release();
 }
 
 bool Worker::evaluation_due() const {

@@ -22,8 +22,8 @@
 // Cost a step and worker: everyone: that of the all-reduce, update of N; owners: 2(P-1) messages of
 //   N/P, and those of the optimizer's slots, update of N/P; root: two trees, update of N at rank 0.
 // Deviations: the sum is not averaged over workers but over samples, so that uneven shares count
-//   right. Owners copy the optimizer's slots too: every replica is whole after every step, and any
-//   one that is left can go on.
+//   right. Owners have the optimizer's slots copied too, or on one host read where they lie, also
+//   when they are lost (held_slots.h): any worker that is left can go on.
 // Failure: a worker may be lost or join at any moment. The step at hand is dropped or finished by
 //   all alike (recovery.h), and lost shares are dealt again: every step is applied exactly once and
 //   every sample of an epoch counts exactly once. A newcomer gets the state while the others make

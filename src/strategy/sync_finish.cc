@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "base/stream_copy.h"
 #include "collective/dissemination.h"
 #include "runtime/slices.h"
 #include "strategy/sync_step.h"
@@ -45,6 +44,14 @@ Task<void> SyncStep::lend_to(const Group& group, NodeId to, Tag tag, Range range
 
 Task<void> SyncStep::returned(const std::uint64_t& lent) {
   while (lent > 0) co_await returned_.wait();
+}
+
+// What finish() may change.
+Task<void> SyncStep::all_returned() {
+  co_await returned(state_lent_);
+  if (!slots_.held()) co_return;
+  co_await returned(slots_.lent_before());
+  if (!slots_.prepared()) co_await returned(slots_.lent());
 }
 
 void SyncStep::lend(const Group& group, std::uint64_t& lent, Range range, std::uint64_t number) {
@@ -121,10 +128,9 @@ Task<void> SyncStep::finish_parts(const Group& group) {
     co_return;
   }
   co_await apply_part(group, group.rank);
-  const unsigned arrays = 1 + slots(options_.rule);
   parts_there_.clear();
   parts_there_.resize(group.size());
-  for (auto& there : parts_there_) there.resize(arrays);
+  for (auto& there : parts_there_) there.resize(arrays_copied() + (slots_.held() ? 1 : 0));
   co_await share_parts(group);
   for (std::uint32_t r = 0; r < group.size(); ++r)
     if (Rank(r) != group.rank) co_await take_part(group, Rank(r));
@@ -132,8 +138,9 @@ Task<void> SyncStep::finish_parts(const Group& group) {
 
 // An owner that is late or lost is not waited for: what its part is made of is here.
 Task<void> SyncStep::share_parts(const Group& group) {
-  for (unsigned a = 0; a < 1 + slots(options_.rule); ++a)
+  for (unsigned a = 0; a < arrays_copied(); ++a)
     lend(group, state_lent_, array_part(part(group, group.rank), a, false), parts_operation(a));
+  if (slots_.held()) lend(group, slots_.lent(), slots_.now(), parts_operation(1));
   bool lost = false;
   try {
     auto first = co_await race(node_.membership.after(group.view->generation), hear_parts(group));
@@ -148,31 +155,26 @@ Task<void> SyncStep::hear_parts(const Group& group) {
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
     for (std::uint32_t r = 0; r < group.size(); ++r)
       for (unsigned a = 0; Rank(r) != group.rank && a < parts_there_[r].size(); ++a)
-        tasks.spawn(read_there(group, Rank(r), group.tag(parts_operation(a), 0),
-                               part(group, Rank(r)).bytes().size, parts_there_[r][a]));
+        tasks.spawn(read_there(
+            group, Rank(r), group.tag(parts_operation(a), 0),
+            a < arrays_copied() ? part(group, Rank(r)).bytes().size : slots_.size_of(Rank(r)),
+            parts_there_[r][a]));
     co_return;
   });
 }
 
 Task<void> SyncStep::take_part(const Group& group, Rank owner) {
-  const std::vector<std::optional<Reading>>& there = parts_there_[owner.value()];
+  std::vector<std::optional<Reading>>& there = parts_there_[owner.value()];
   const bool all = std::ranges::all_of(there, [](const auto& array) { return array.has_value(); });
   if (!all) {
+    if (slots_.held()) co_await slots_.take_over(owner);
     co_await apply_part(group, owner);
     co_return;
   }
   const Range g = part(group, owner);
-  for (unsigned a = 0; a < there.size(); ++a) {
-    const Range to = array_part(g, a, false);
-    const float* const from = floats_of(there[a]);
-    const SliceWork slice = [&](std::size_t begin, std::size_t end) {
-      copy_slice(to.slice(Elements(begin), Elements(end - begin)).bytes().data,
-                 reinterpret_cast<const std::byte*>(from + begin), (end - begin) * sizeof(float),
-                 to.bytes().size.value());
-    };
-    co_await in_slices(node_.env, Work::Copy, to.n.value(), from == nullptr, Order::Forward, 1,
-                       slice);
-  }
+  for (unsigned a = 0; a < arrays_copied(); ++a)
+    co_await copy(node_.env, array_part(g, a, false), floats_of(there[a]));
+  if (slots_.held()) slots_.took(owner, std::move(*there[1]));
 }
 
 std::uint64_t SyncStep::parts_operation(unsigned array) const {
@@ -212,11 +214,18 @@ Shard SyncStep::shard_of(Range own) {
   return shard;
 }
 
-Task<void> SyncStep::apply(Range own, std::span<const float* const> terms) {
+Task<void> SyncStep::apply(Range own, std::span<const float* const> terms, bool held) {
   while (!replica_.valid) co_await state_here_.wait();
+  if (held) co_await slots_.prepare();
   if (own.n == Elements(0)) co_return;
   Shard shard = shard_of(own);
   shard.terms = terms;
+  if (held) {
+    shard.slots = slots_.next();
+    shard.stride = own.n;
+    shard.before_w = shard.w;
+    shard.before_slots = slots_.now();
+  }
   co_await shoal::apply(node_.env, options_.rule, update_step(), shard, total_);
 }
 
@@ -228,7 +237,9 @@ Task<void> SyncStep::apply_part(const Group& group, Rank owner) {
   } else {
     terms = {owner == group.rank ? own.data().data() : floats_of(gradients_there_[owner.value()])};
   }
-  co_await apply(own, terms);
+  const bool held = slots_.held() && owner == group.rank;
+  co_await apply(own, terms, held);
+  if (held) slots_.stepped();
 }
 
 // Sums of squares over all parameters, from those over each member's part.

@@ -33,6 +33,7 @@ SyncStep::SyncStep(Node& node, Learner& learner, Replica& replica, const SyncOpt
       replica_(replica),
       options_(options),
       segments_(segments_of(learner.layout())),
+      slots_(node, replica, slots(options.rule), learner.substance()),
       updater_(options.recipe.updater),
       shard_sums_(node, replica.N, learner.substance()) {
   make_encoder();
@@ -57,6 +58,16 @@ void SyncStep::begin_view(const View& view, std::vector<bool> guests) {
   if (goes_early_) in_place_ = false;
   added_late_ = in_place_ && updater == Updater::Owners && view.size() > 1 &&
                 options_.recipe.shards == 0 && rounds(options_.rule) == 0;
+  // Two that make both parts (finish_parts) have all of them anyway; norms may need them whole.
+  const bool stay = in_place_ && updater == Updater::Owners &&
+                    view.size() > (added_late_ ? 2 : 1) && slots(options_.rule) > 0 &&
+                    rounds(options_.rule) == 0;
+  Cuts parts;
+  for (std::uint32_t r = 0; stay && r < view.size(); ++r) {
+    const Range of_r = part_of(replica_.g().all(), r, view.size());
+    parts.push_back({of_r.at, of_r.n});
+  }
+  slots_.begin_view(std::move(parts), *view.rank_of(node_.id));
   const bool tunes = options_.tune_buckets > Bytes(0) && updater == Updater::Owners &&
                      !added_late_ && options_.recipe.shards == 0 && options_.recipe.overlap &&
                      view.size() > 1;
@@ -154,7 +165,7 @@ Task<void> SyncStep::run(const Group& group) {
     });
   co_await average_rest(group);
   if (in_place_ && updater_ == Updater::Owners && group.size() > 1) co_await hold_gradients(group);
-  co_await returned(state_lent_);  // which finish() may change
+  co_await all_returned();
   begun_ = begin;
 }
 

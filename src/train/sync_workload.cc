@@ -168,6 +168,9 @@ Scenario sync_scenario(Seed seed) {
   Random orders(seed, Purpose::Recipe, 3);
   draw_order(orders, job->sync);
   if (job->sync.recipe.priority && orders.chance(0.7)) job->problem.statistics = false;
+  // A bound that none reaches: the result is the same, but norms are measured, and slots copied.
+  Random norms(seed, Purpose::Recipe, 4);
+  if (norms.chance(0.2) && !encodes(job->sync.recipe)) job->sync.rule.clip_norm = 1e9;
   if (more.chance(0.5)) job->sync.tune_buckets = Bytes(more.between(1, 100));
 
   Scenario scenario;

@@ -23,7 +23,7 @@ struct SyncJob {
   std::function<std::unique_ptr<Keeper>(Node&)> keeper;  // none: nothing is kept
 
   std::mutex mutex;
-  std::map<NodeId, std::vector<float>> results;
+  std::map<NodeId, std::vector<float>> results, slots_left;
   std::map<NodeId, std::uint64_t> applied, dropped;  // samples, by the worker's ledger
   std::optional<Ledger> last_ledger;                 // of whoever ended last
 
@@ -65,6 +65,8 @@ struct SyncJob {
     const std::lock_guard lock(mutex);
     const std::span<float> w = replica.w().data();
     results[node.id].assign(w.begin(), w.end());
+    const std::span<float> s = replica.slots().data();
+    slots_left[node.id].assign(s.begin(), s.end());
     const LedgerTally tally = replica.ledger.tally();
     applied[node.id] = tally.ended[static_cast<std::size_t>(SampleEnd::Applied)];
     dropped[node.id] = tally.ended[static_cast<std::size_t>(SampleEnd::Dropped)];
