@@ -24,6 +24,9 @@ class Files {
   // Adds to the end of a file, which is created as by write where it is absent. Of what was not
   // synced, a crash may leave any beginning; what was synced before stays in front of it.
   virtual Task<void> append(std::string path, ConstBuf content) = 0;
+  // As append, of whole lines, by several processes at once: each begins on a line of its own,
+  // also behind half a one that a killed process has left.
+  virtual Task<void> append_lines(std::string path, ConstBuf lines) = 0;
   virtual Task<std::vector<std::byte>> read(std::string path) = 0;
   virtual Task<void> sync(std::string path) = 0;  // of a file or of a folder
   // Atomic: readers see the old or the new, also for folders; replaces an existing file.

@@ -239,6 +239,10 @@ Bytes SimDisk::size_of(std::string_view path) const {
   return Bytes(inode == nullptr || inode->content == nullptr ? 0 : inode->content->size());
 }
 
+bool SimDisk::ends_inside_a_line(std::string_view path) const {
+  return size_of(path) > Bytes(0) && find(path_names(path))->content->back() != std::byte{'\n'};
+}
+
 Bytes SimDisk::used() const {
   Bytes sum;
   each_file([&](const auto&, auto content) { sum += Bytes(content.size()); });
@@ -372,6 +376,15 @@ Task<void> SimFiles::write(std::string path, ConstBuf content) {
 Task<void> SimFiles::append(std::string path, ConstBuf content) {
   auto call = [&] { disk_.append(node_, path, content.bytes()); };
   co_await env_.work(Work::Io, cost(content.size), call);
+}
+
+Task<void> SimFiles::append_lines(std::string path, ConstBuf lines) {
+  auto call = [&] {
+    const std::byte new_line{'\n'};
+    if (disk_.ends_inside_a_line(path)) disk_.append(node_, path, {&new_line, 1});
+    disk_.append(node_, path, lines.bytes());
+  };
+  co_await env_.work(Work::Io, cost(lines.size), call);
 }
 
 Task<std::vector<std::byte>> SimFiles::read(std::string path) {

@@ -85,6 +85,7 @@ class SimDisk {
   void remove(NodeId node, std::string_view path);
   std::vector<std::string> list(std::string_view path);
   Bytes size_of(std::string_view path) const;  // 0 for what is no file
+  bool ends_inside_a_line(std::string_view path) const;
 
   using Names = std::span<const std::string>;
   using Ids = std::set<std::uint64_t>;
@@ -122,6 +123,7 @@ class SimFiles final : public Files {
   // A phantom costs its time and leaves an empty file, or adds nothing to it.
   Task<void> write(std::string path, ConstBuf content) override;
   Task<void> append(std::string path, ConstBuf content) override;
+  Task<void> append_lines(std::string path, ConstBuf lines) override;
   Task<std::vector<std::byte>> read(std::string path) override;
   Task<void> sync(std::string path) override;
   Task<void> rename(std::string from, std::string to) override;

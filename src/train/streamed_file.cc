@@ -1,9 +1,7 @@
 #include "train/streamed_file.h"
 
-#include <algorithm>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace shoal {
 
@@ -31,29 +29,18 @@ Task<void> StreamedFile::flush() {
   if (waiting_.empty()) co_return;
   // Taken out first: if the append fails, nobody knows how much of it is there.
   std::string text = std::exchange(waiting_, {});
-  if (!std::exchange(tail_is_known_, false) && kind_ == Kind::Lines) {
-    bool torn = co_await ends_inside_a_line();
-    // Or another node was writing it just then.
-    if (torn) torn = co_await ends_inside_a_line();
-    if (torn) text.insert(0, 1, '\n');
+  const ConstBuf content = const_buf(std::span<const char>(text));
+  if (kind_ == Kind::Lines) {
+    co_await files_.append_lines(path_, content);
+  } else {
+    co_await files_.append(path_, content);
   }
-  co_await files_.append(path_, const_buf(std::span<const char>(text)));
-  tail_is_known_ = true;
+  written_ = true;
 }
 
 Task<void> StreamedFile::close() {
   co_await flush();
-  if (tail_is_known_) co_await files_.sync(path_);
-}
-
-Task<bool> StreamedFile::ends_inside_a_line() {
-  const std::size_t slash = path_.rfind('/');
-  const std::string folder = slash == std::string::npos ? "" : path_.substr(0, slash);
-  const std::string name = slash == std::string::npos ? path_ : path_.substr(slash + 1);
-  const std::vector<std::string> names = co_await files_.list(folder);
-  if (std::ranges::find(names, name) == names.end()) co_return false;
-  const std::vector<std::byte> content = co_await files_.read(path_);
-  co_return !content.empty() && content.back() != std::byte{'\n'};
+  if (written_) co_await files_.sync(path_);
 }
 
 }  // namespace shoal

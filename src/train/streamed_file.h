@@ -15,7 +15,7 @@ namespace shoal {
 // Thread safety: none; at most one call at a time. `files` outlives this.
 class StreamedFile {
  public:
-  // Lines: an earlier life may have left half a line there, which must not run into our first.
+  // Lines: also others may write them, and one that was killed may have left half of one.
   enum class Kind { Records, Lines };
   StreamedFile(Files& files, std::string path, Kind kind);
 
@@ -26,12 +26,10 @@ class StreamedFile {
   const std::string& path() const { return path_; }
 
  private:
-  Task<bool> ends_inside_a_line();
-
   Files& files_;
   std::string path_;
   Kind kind_;
-  bool tail_is_known_ = false;  // the file ends where a record does
+  bool written_ = false;
   std::string waiting_;
   std::optional<Time> last_;  // when it was last empty
 };

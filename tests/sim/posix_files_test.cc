@@ -1,9 +1,14 @@
 #include "runtime/live/posix_files.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
+#include <thread>
+#include <vector>
 
 #include "support/files_suite.h"
 #include "support/temporary_folder.h"
@@ -62,6 +67,35 @@ TEST(PosixFiles, AFullDiskIsExplained) {
                              testing::HasSubstr("bytes are free"), testing::HasSubstr("--out")));
   EXPECT_THAT(error_of(w.posix.append("full", text_buf("x"))),
               testing::AllOf(testing::HasSubstr("append"), testing::HasSubstr("No space left")));
+}
+
+// Whoever looked at the end of the file while another was writing to it began an empty line.
+TEST(PosixFiles, LinesOfManyWritersAtOnceLeaveNoEmptyOnes) {
+  PosixWorld w;
+  constexpr int kWriters = 8, kTimes = 40;
+  const std::string line = std::string(20000, 'x') + "\n";
+  {
+    std::vector<std::jthread> writers;
+    for (int i = 0; i < kWriters; ++i)
+      writers.emplace_back([&] {
+        InlineEnv env;
+        PosixFiles files(env, w.folder.path() / "run");
+        for (int k = 0; k < kTimes; ++k) run(files.append_lines("log", text_buf(line)));
+      });
+  }
+  std::string all;
+  for (int i = 0; i < kWriters * kTimes; ++i) all += line;
+  EXPECT_EQ(read_text(w.posix, "log"), all);
+}
+
+TEST(PosixFiles, WhoeverIsFrozenWhileItWritesLinesKeepsNobodyWaiting) {
+  PosixWorld w;
+  run(w.posix.append_lines("log", text_buf("one\n")));
+  const int frozen = ::open((w.folder.path() / "run/log").c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(::flock(frozen, LOCK_EX), 0);
+  run(w.posix.append_lines("log", text_buf("two\n")));
+  ::close(frozen);
+  EXPECT_EQ(read_text(w.posix, "log"), "one\ntwo\n");
 }
 
 TEST(PosixFiles, AWriteThatStopsHalfwayIsAnError) {

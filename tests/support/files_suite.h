@@ -54,6 +54,21 @@ TYPED_TEST_P(FilesSuite, WhatIsAppendedFollowsWhatIsThere) {
   EXPECT_THAT(error_of(files.append("f", {})), testing::HasSubstr("f"));
 }
 
+TYPED_TEST_P(FilesSuite, LinesBeginOnLinesOfTheirOwn) {
+  Files& files = this->files();
+  const auto append_lines = [&](std::string_view text) {
+    run(files.append_lines("f/log", text_buf(text)));
+  };
+  append_lines("one\n");
+  append_lines("two\nthree\n");
+  EXPECT_EQ(read_text(files, "f/log"), "one\ntwo\nthree\n") << "the first one creates the file";
+  append_text(files, "f/log", "hal");
+  append_lines("four\n");
+  append_lines("five\n");
+  EXPECT_EQ(read_text(files, "f/log"), "one\ntwo\nthree\nhal\nfour\nfive\n");
+  EXPECT_THAT(error_of(files.append_lines("f", {})), testing::HasSubstr("f"));
+}
+
 TYPED_TEST_P(FilesSuite, LargeFilesOfAnySize) {
   for (const std::size_t size :
        {std::size_t{1} << 20U, (std::size_t{1} << 20U) + 1, (std::size_t{3} << 20U) - 1}) {
@@ -165,9 +180,9 @@ TYPED_TEST_P(FilesSuite, PathsThatCouldLeaveTheFolderAreRefused) {
 }
 
 REGISTER_TYPED_TEST_SUITE_P(FilesSuite, WhatIsWrittenIsRead, WhatIsAppendedFollowsWhatIsThere,
-                            LargeFilesOfAnySize, WriteMakesTheFoldersAbove,
-                            ListIsSortedAndEmptyForWhatIsAbsent, RenameReplacesAFileAndMovesAFolder,
-                            RenameRefusesWhatItCannotDo,
+                            LinesBeginOnLinesOfTheirOwn, LargeFilesOfAnySize,
+                            WriteMakesTheFoldersAbove, ListIsSortedAndEmptyForWhatIsAbsent,
+                            RenameReplacesAFileAndMovesAFolder, RenameRefusesWhatItCannotDo,
                             RemoveTakesAllBelowAndIsDoneForWhatIsAbsent,
                             SyncAndReadNeedSomethingThatExists,
                             PathsThatCouldLeaveTheFolderAreRefused);

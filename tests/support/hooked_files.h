@@ -32,6 +32,10 @@ class HookedFiles final : public Files {
     const bool go = co_await before("append", path);
     if (go) co_await inner_.append(std::move(path), content);
   }
+  Task<void> append_lines(std::string path, ConstBuf lines) override {
+    const bool go = co_await before("append", path);
+    if (go) co_await inner_.append_lines(std::move(path), lines);
+  }
   Task<std::vector<std::byte>> read(std::string path) override {
     co_await before("read", path);
     co_return co_await inner_.read(std::move(path));

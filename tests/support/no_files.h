@@ -13,6 +13,9 @@ class NoFiles final : public Files {
  public:
   Task<void> write(std::string path, ConstBuf) override { return none<void>(std::move(path)); }
   Task<void> append(std::string path, ConstBuf) override { return none<void>(std::move(path)); }
+  Task<void> append_lines(std::string path, ConstBuf) override {
+    return none<void>(std::move(path));
+  }
   Task<std::vector<std::byte>> read(std::string path) override {
     return none<std::vector<std::byte>>(std::move(path));
   }

@@ -1,13 +1,16 @@
 #include "runtime/live/posix_files.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "base/check.h"
@@ -101,6 +104,27 @@ std::size_t read_all(const Descriptor& file, const fs::path& path, std::span<std
   return filled;
 }
 
+// Nobody else is just writing lines to it, until it is closed. False: somebody is, and takes long;
+// it may be frozen for ever.
+bool locked_briefly(const Descriptor& file) {
+  constexpr int kTries = 50;
+  for (int i = 0; i < kTries; ++i) {
+    if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return true;
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+  return false;
+}
+
+bool ends_inside_a_line(const Descriptor& file, const fs::path& path) {
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) fail("append", path, errno);
+  if (status.st_size == 0) return false;
+  char last = 0;
+  if (uninterrupted([&] { return ::pread(file.get(), &last, 1, status.st_size - 1); }) < 0)
+    fail("append", path, errno);
+  return last != '\n';
+}
+
 void sync_now(const fs::path& path) {
   Descriptor file;
   file.open("sync", path, O_RDONLY);
@@ -136,6 +160,21 @@ Task<void> PosixFiles::write(std::string path, ConstBuf content) {
 
 Task<void> PosixFiles::append(std::string path, ConstBuf content) {
   return put("append", O_APPEND, std::move(path), content);
+}
+
+Task<void> PosixFiles::append_lines(std::string path, ConstBuf lines) {
+  const fs::path full = below_root(path);
+  auto call = [&] {
+    make_folder(full.parent_path());
+    Descriptor file;
+    file.open("append", full, O_RDWR | O_CREAT | O_APPEND);
+    const std::byte new_line{'\n'};
+    if (locked_briefly(file) && ends_inside_a_line(file, full))
+      write_all("append", file, full, {&new_line, 1});
+    write_all("append", file, full, lines.bytes());
+    file.close("append", full);
+  };
+  co_await env_.work(Work::Io, Elements(lines.size.value()), call);
 }
 
 // REQUIRES: `call` is a literal.

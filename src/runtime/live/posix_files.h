@@ -22,6 +22,7 @@ class PosixFiles final : public Files {
   Task<void> write(std::string path, ConstBuf content) override;
   // At most 1 MiB reaches a local disk in one piece, also when other processes append there, too.
   Task<void> append(std::string path, ConstBuf content) override;
+  Task<void> append_lines(std::string path, ConstBuf lines) override;
   Task<std::vector<std::byte>> read(std::string path) override;
   Task<void> sync(std::string path) override;
   Task<void> rename(std::string from, std::string to) override;
