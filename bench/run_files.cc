@@ -37,7 +37,7 @@ double field(const std::string& line, const std::string& key) {
   return std::strtod(line.c_str() + at + mark.size(), nullptr);
 }
 
-RunSteps read_steps(const fs::path& folder, std::size_t warmup) {
+RunSteps read_steps(const fs::path& folder, std::size_t warmup, std::size_t cooldown) {
   RunSteps result;
   std::vector<double> steps, gradients, losses;
   std::istringstream lines(content_of(folder / "metrics.jsonl"));
@@ -52,8 +52,13 @@ RunSteps read_steps(const fs::path& folder, std::size_t warmup) {
     }
     before = now;
   }
-  if (steps.size() < 3) throw Error(fmt::format("a run of only {} steps", losses.size()));
+  if (steps.size() < 3 + cooldown)
+    throw Error(fmt::format("a run of only {} steps", losses.size()));
+  steps.resize(steps.size() - cooldown);
+  gradients.resize(steps.size());
   result.step_s = median(steps);
+  for (const double s : steps) result.mean_s += s / static_cast<double>(steps.size());
+  result.each_s = steps;
   result.gradient_s = median(gradients);
   result.first_loss = losses.front();
   for (std::size_t i = losses.size() - 3; i < losses.size(); ++i) result.last_loss += losses[i] / 3;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace shoal {
 
@@ -29,8 +30,10 @@ double field(const std::string& line, const std::string& key);
 
 // Of node 0.
 struct RunSteps {
-  double step_s = 0;      // median
-  double gradient_s = 0;  // of that
+  double step_s = 0;             // median
+  double mean_s = 0;             // of a step: what a rate is made of
+  double gradient_s = 0;         // of the median
+  std::vector<double> each_s{};  // those that count
   double first_loss = 0, last_loss = 0;
 
   bool learned() const {
@@ -40,8 +43,9 @@ struct RunSteps {
   bool stood() const { return std::abs(last_loss - first_loss) < 0.01 * first_loss; }
 };
 
-// What metrics.jsonl of the folder says. The first `warmup` steps do not count. Throws Error where
-// there are too few.
-RunSteps read_steps(const std::filesystem::path& folder, std::size_t warmup);
+// What metrics.jsonl of the folder says. Neither the first `warmup` steps count nor the last
+// `cooldown`. Throws Error where there are too few.
+RunSteps read_steps(const std::filesystem::path& folder, std::size_t warmup,
+                    std::size_t cooldown = 0);
 
 }  // namespace shoal

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "base/error.h"
 #include "base/nearest.h"
 #include "bench/command.h"
+#include "bench/even_cores.h"
 #include "bench/run_files.h"
 
 namespace shoal {
@@ -22,6 +24,8 @@ constexpr int kWarmup = 3;         // steps that do not count
 constexpr int kStepsMin = 12;      // of a round: in fewer the loss of a large model need not fall
 constexpr int kFirstLook = 8;      // steps of the run that tells how long a round shall be
 constexpr double kRoundS = 2;      // seconds of training
+constexpr double kAsideS = 0.7;    // by which processes that never talk may begin and end apart
+constexpr int kTimes = 32;         // as many images for several workers: no epoch ends in a round
 constexpr double kSlack = 0x1p26;  // 64 MiB that libtorch and the run itself may take
 constexpr double kSlots = 1;       // of the optimizer: momentum
 
@@ -50,12 +54,21 @@ constexpr Model kModels[] = {
     {"linear", "idx:{}/idx", 0.001, 0.97, 0.97, 1, 0, 0},
 };
 
+// Steps of a run: those that count, and others around them.
+struct Round {
+  int steps = 0;
+  int before = kWarmup;
+  int after = 0;
+  int all() const { return before + steps + after; }
+};
+
 // One run of one program; of the peer there is no gradient_s.
 struct Trained : RunSteps {
   double parameters = 0;
   double memory = 0;       // bytes by which the peak grew; ours only
   double activations = 0;  // bytes that a forward pass keeps; theirs only
   std::string blas{};      // ours only; empty: OpenBLAS's own choice
+  double kept = 0;         // of workers that never talk: what is left if they met in every step
 };
 
 bool verified(const Model& model, const RunSteps& run) {
@@ -70,7 +83,8 @@ std::string data_of(const Model& model, const Scratch& scratch) {
 class TrainBench {
  public:
   explicit TrainBench(const TrainBenchOptions& options) : options_(options) {
-    const Finished made = run_command(fmt::format("{} make {}", python(), scratch_.path()));
+    const Finished made = run_command(
+        fmt::format("{} make {} {}", python(), scratch_.path(), options.workers > 1 ? kTimes : 1));
     if (made.status != 0)
       throw ConfigError(
           fmt::format("bench train: its data are made by python3 with torch, which failed:\n{}\n"
@@ -85,31 +99,35 @@ class TrainBench {
   std::string python() const {
     return fmt::format("{} -B {}/pytorch_train.py", options_.python, SHOAL_BENCH_PEERS);
   }
-  std::string command_of(const Model& model, int threads, int steps, const fs::path& out,
+  std::string command_of(const Model& model, int threads, const Round& round, const fs::path& out,
                          const std::string& flags) const;
-  Trained read_run(const fs::path& out) const;
-  Trained ours(const Model& model, int threads, int steps, const std::string& flags = "") const;
-  Trained apart(const Model& model, int threads, int steps) const;
-  Trained ddp(const Model& model, int threads, int steps) const;
+  Trained read_run(const fs::path& out, const Round& round) const;
+  Round round_of(const Trained& look) const;
+  Trained ours(const Model& model, int threads, const Round& round,
+               const std::string& flags = "") const;
+  Trained apart(const Model& model, int threads, const Round& round) const;
+  Trained ddp(const Model& model, int threads, const Round& round) const;
   static Trained read_peer(const Finished& finished, const std::string& command);
-  Trained theirs(const Model& model, int threads, int steps, const std::string& blas) const;
+  Trained theirs(const Model& model, int threads, const Round& round,
+                 const std::string& blas) const;
 
   const TrainBenchOptions& options_;
   Scratch scratch_;
 };
 
-std::string TrainBench::command_of(const Model& model, int threads, int steps, const fs::path& out,
-                                   const std::string& flags) const {
+std::string TrainBench::command_of(const Model& model, int threads, const Round& round,
+                                   const fs::path& out, const std::string& flags) const {
   // What is probed is kept for the rounds to come, and for nobody else.
   return fmt::format(
       "XDG_CACHE_HOME={} {} train --model {} --data {} --batch {} --steps {} --optimizer momentum "
       "--eta {} --schedule constant --threads {} --save-every 1000000 --quiet --out {}{} {}",
-      scratch_.path(), options_.shoal, model.name, data_of(model, scratch_), kBatch, steps,
+      scratch_.path(), options_.shoal, model.name, data_of(model, scratch_), kBatch, round.all(),
       model.eta, threads, out.string(), options_.tune ? "" : " --no-tune", flags);
 }
 
-Trained TrainBench::read_run(const fs::path& out) const {
-  Trained result{read_steps(out, kWarmup)};
+Trained TrainBench::read_run(const fs::path& out, const Round& round) const {
+  Trained result{read_steps(out, static_cast<std::size_t>(round.before),
+                            static_cast<std::size_t>(round.after))};
   const std::string summary = content_of(out / "summary.json");
   result.parameters = field(summary, "parameters");
   result.memory = field(summary, "memory_peak") - field(summary, "memory_before");
@@ -121,37 +139,45 @@ Trained TrainBench::read_run(const fs::path& out) const {
   return result;
 }
 
-Trained TrainBench::ours(const Model& model, int threads, int steps,
+Round TrainBench::round_of(const Trained& look) const {
+  return {.steps =
+              std::clamp(static_cast<int>(kRoundS * options_.scale / look.step_s), kStepsMin, 400)};
+}
+
+Trained TrainBench::ours(const Model& model, int threads, const Round& round,
                          const std::string& flags) const {
   const fs::path out = scratch_ / "run";
   fs::remove_all(out);
-  const std::string command = command_of(model, threads, steps, out, flags);
+  const std::string command = command_of(model, threads, round, out, flags);
   require_success(command, run_command(command));
-  return read_run(out);
+  return read_run(out, round);
 }
 
-// All at the same time, each for itself: the mean of their steps.
-Trained TrainBench::apart(const Model& model, int threads, int steps) const {
+// All at the same time, each for itself: the rate of all.
+Trained TrainBench::apart(const Model& model, int threads, const Round& round) const {
   std::string command;
   std::vector<fs::path> outs;
   for (int i = 0; i < options_.workers; ++i) {
     outs.push_back(scratch_ / fmt::format("apart-{}", i));
     fs::remove_all(outs.back());
-    command += fmt::format("{{ {}; }} & ", command_of(model, threads, steps, outs.back(), ""));
+    command += fmt::format("{{ {}; }} & ", command_of(model, threads, round, outs.back(), ""));
   }
   command += "wait";
   require_success(command, run_command(command));
   Trained result;
+  double steps_per_s = 0;
+  Pieces steps;
   for (const fs::path& out : outs) {
-    const Trained one = read_run(out);
-    const double step_s = result.step_s + one.step_s / options_.workers;
-    result = one;
-    result.step_s = step_s;
+    result = read_run(out, round);
+    steps_per_s += 1 / result.mean_s;
+    steps.push_back(result.each_s);
   }
+  result.mean_s = options_.workers / steps_per_s;
+  result.kept = kept_if_met(steps);
   return result;
 }
 
-Trained TrainBench::ddp(const Model& model, int threads, int steps) const {
+Trained TrainBench::ddp(const Model& model, int threads, const Round& round) const {
   const fs::path store = scratch_ / "ddp-store";
   fs::remove(store);
   std::string command;
@@ -159,24 +185,25 @@ Trained TrainBench::ddp(const Model& model, int threads, int steps) const {
     command += fmt::format(
         "env -u OPENBLAS_CORETYPE OMP_NUM_THREADS={1} OPENBLAS_NUM_THREADS={1} {0} ddp {2} {3} {4} "
         "{5} {1} {6} {7} {8} {9} & ",
-        python(), threads, scratch_.path(), model.name, steps, kWarmup, model.eta, rank,
+        python(), threads, scratch_.path(), model.name, round.all(), round.before, model.eta, rank,
         options_.workers, store.string());
   return read_peer(run_command(command + "wait"), command);
 }
 
-Trained TrainBench::theirs(const Model& model, int threads, int steps,
+Trained TrainBench::theirs(const Model& model, int threads, const Round& round,
                            const std::string& blas) const {
   const std::string command = fmt::format(
       "env -u OPENBLAS_CORETYPE {1} OMP_NUM_THREADS={2} OPENBLAS_NUM_THREADS={2} {0} train {3} {4} "
       "{5} {6} {2} {7}",
       python(), blas.empty() ? "" : "OPENBLAS_CORETYPE=" + blas, threads, scratch_.path(),
-      model.name, steps, kWarmup, model.eta);
+      model.name, round.all(), round.before, model.eta);
   return read_peer(run_command(command), command);
 }
 
 Trained TrainBench::read_peer(const Finished& finished, const std::string& command) {
   Trained result;
   result.step_s = number_after(finished, "step_s ", 0, command);
+  result.mean_s = number_after(finished, "mean_s ", 0, command);
   result.first_loss = number_after(finished, "first_loss ", 0, command);
   result.last_loss = number_after(finished, "last_loss ", 0, command);
   result.parameters = number_after(finished, "parameters ", 0, command);
@@ -195,9 +222,8 @@ double times(const std::vector<double>& rates, const std::vector<double>& others
 void TrainBench::measure(const Model& model, int threads, std::vector<BenchRow>& rows) const {
   BenchRow row{.name = fmt::format("{}, {} thread{}", model.name, threads, threads == 1 ? "" : "s"),
                .unit = "samples/s"};
-  const Trained look = ours(model, threads, kFirstLook);
-  const int steps = kWarmup + std::clamp(static_cast<int>(kRoundS * options_.scale / look.step_s),
-                                         kStepsMin, 400);
+  const Trained look = ours(model, threads, {.steps = kFirstLook});
+  const Round round = round_of(look);
   const bool with_peer = options_.peer == "pytorch";
   std::vector<double> own, gradient, shipped, same;
   double memory = 0, activations = 0;
@@ -206,16 +232,16 @@ void TrainBench::measure(const Model& model, int threads, std::vector<BenchRow>&
     row.verified = row.verified && verified(model, t) && t.parameters == look.parameters;
     return kBatch / t.step_s;
   };
-  for (int round = 0; round < options_.rounds; ++round) {
-    const Trained mine = ours(model, threads, steps);
+  for (int i = 0; i < options_.rounds; ++i) {
+    const Trained mine = ours(model, threads, round);
     own.push_back(check(mine));
     gradient.push_back(mine.gradient_s / mine.step_s);
     memory = std::max(memory, mine.memory);
     if (!with_peer) continue;
-    const Trained peer = theirs(model, threads, steps, "");
+    const Trained peer = theirs(model, threads, round, "");
     shipped.push_back(check(peer));
     activations = peer.activations;
-    if (!look.blas.empty()) same.push_back(check(theirs(model, threads, steps, look.blas)));
+    if (!look.blas.empty()) same.push_back(check(theirs(model, threads, round, look.blas)));
   }
   row.ours = median(own);
   row.note = fmt::format("{:.2f} ms a step, {:.1f} % of it the gradient", 1e3 * kBatch / row.ours,
@@ -248,22 +274,30 @@ void TrainBench::measure_workers(const Model& model, int threads,
       fmt::format("{}, {} workers of {} thread{}", model.name, P, threads, threads == 1 ? "" : "s");
   BenchRow row{.name = name, .unit = "samples/s", .verified = true};
   const std::string several = fmt::format("--workers {}", P);
-  const Trained look = ours(model, threads, kFirstLook, several);
-  const int steps = kWarmup + std::clamp(static_cast<int>(kRoundS * options_.scale / look.step_s),
-                                         kStepsMin, 400);
+  const Trained look = ours(model, threads, {.steps = kFirstLook}, several);
+  Round round = round_of(look);
+  round.before += static_cast<int>(std::ceil(kAsideS / look.step_s));
+  Round apart_round = round;
+  apart_round.after = round.before;
   const auto check = [&](const Trained& t) {
     row.verified = row.verified && verified(model, t) && t.parameters == look.parameters;
-    return P * kBatch / t.step_s;
+    return P * kBatch / t.mean_s;
   };
-  std::vector<double> own, one, alone, meeting, peer;
+  std::vector<double> own, one, alone, kept, cores, meeting, peer;
   std::vector<std::pair<std::vector<double>*, std::function<double()>>> turns = {
-      {&alone, [&] { return check(apart(model, threads, steps)); }},
-      {&own, [&] { return check(ours(model, threads, steps, several)); }},
-      {&meeting, [&] { return check(ours(model, threads, steps, several + " --update apart")); }},
-      {&one, [&] { return check(ours(model, threads, steps)) / P; }}};
+      {&alone,
+       [&] {
+         const Trained t = apart(model, threads, apart_round);
+         kept.push_back(t.kept);
+         return check(t);
+       }},
+      {&cores, [&] { return kept_if_met(pieces_of_arithmetic(P, look.step_s)); }},
+      {&own, [&] { return check(ours(model, threads, round, several)); }},
+      {&meeting, [&] { return check(ours(model, threads, round, several + " --update apart")); }},
+      {&one, [&] { return check(ours(model, threads, round)) / P; }}};
   if (options_.peer == "pytorch")
-    turns.emplace_back(&peer, [&] { return check(ddp(model, threads, steps)); });
-  for (int round = 0; round < options_.rounds; ++round) {
+    turns.emplace_back(&peer, [&] { return check(ddp(model, threads, round)); });
+  for (int i = 0; i < options_.rounds; ++i) {
     for (const auto& [rates, measure_one] : turns) rates->push_back(measure_one());
     std::ranges::reverse(turns);
   }
@@ -277,16 +311,26 @@ void TrainBench::measure_workers(const Model& model, int threads,
                             100 * times(peer, one) / P);
   }
   rows.push_back(row);
-  const auto part = [&](const char* of, const std::vector<double>& rates, double target) {
-    rows.push_back({.name = fmt::format("{}: part of {}", name, of),
-                    .ours = 100 * times(own, rates),
+  const auto part = [&](const char* what, double of_one, double target, const std::string& note) {
+    rows.push_back({.name = fmt::format("{}: {}", name, what),
+                    .ours = 100 * of_one,
                     .unit = "%",
                     .target = 100 * target,
                     .verified = row.verified,
-                    .note = fmt::format("they make {:.0f} samples/s", median(rates))});
+                    .note = note});
   };
-  part("workers that never talk", alone, model.apart);
-  part("workers that only meet once a step", meeting, model.barrier);
+  const auto they = [](const std::vector<double>& rates) {
+    return fmt::format("they make {:.0f} samples/s", median(rates));
+  };
+  part("part of workers that never talk", times(own, alone), model.apart, they(alone));
+  part("part of workers that only meet once a step", times(own, meeting), model.barrier,
+       they(meeting));
+  // What the machine leaves to any workers that wait for each other in every step.
+  part("those that never talk, if each step took as long as the slowest", median(kept), 0,
+       fmt::format("of their rate; those that only meet keep {:.1f} %",
+                   100 * times(meeting, alone)));
+  part("threads of arithmetic in registers, the same", median(cores), 0,
+       fmt::format("{} of them, pieces of {:.0f} ms", P, 1e3 * look.step_s));
 }
 
 const Model& find(const std::string& name) {

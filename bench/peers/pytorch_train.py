@@ -1,6 +1,6 @@
 """The peer of `shoal bench train`: PyTorch's ordinary training loop on the same networks.
 
-  pytorch_train.py make FOLDER                                  writes the data that both train on
+  pytorch_train.py make FOLDER TIMES                            writes the data that both train on, images so many times
   pytorch_train.py train FOLDER MODEL STEPS WARMUP THREADS ETA  prints the median time of a step
   pytorch_train.py ddp FOLDER MODEL STEPS WARMUP THREADS ETA RANK WORKERS STORE
                         the same as one of several ranks of DistributedDataParallel over gloo
@@ -37,15 +37,15 @@ def raw(tensor):
     return bytes(tensor.contiguous().flatten().tolist())
 
 
-def make(folder):
+def make(folder, times):
     (folder / "idx").mkdir()
     (folder / "cifar").mkdir()
     for name, n, seed in (("train", IMAGES, 2), ("t10k", 64, 3)):
         x, y = images(n, 1, 28, seed)
         (folder / "idx" / f"{name}-images-idx3-ubyte").write_bytes(
-            struct.pack(">4I", 0x0803, n, 28, 28) + raw(x))
+            struct.pack(">4I", 0x0803, n * times, 28, 28) + raw(x) * times)
         (folder / "idx" / f"{name}-labels-idx1-ubyte").write_bytes(
-            struct.pack(">2I", 0x0801, n) + raw(y))
+            struct.pack(">2I", 0x0801, n * times) + raw(y) * times)
     x, y = images(IMAGES + 64, 3, 32, 4)
     records = torch.cat([y[:, None], x.flatten(1)], 1)
     cuts = [0, 512, 1024, 1536, 1792, IMAGES, IMAGES + 64]
@@ -74,8 +74,8 @@ def load(folder, model):
     else:
         read = lambda name, head: torch.frombuffer(  # noqa: E731
             bytearray((folder / "idx" / name).read_bytes()), dtype=torch.uint8, offset=head)
-        pixels = read("train-images-idx3-ubyte", 16).view(IMAGES, 1, 28, 28)
-        labels = read("train-labels-idx1-ubyte", 8).long()
+        pixels = read("train-images-idx3-ubyte", 16)[:IMAGES * 28 * 28].view(IMAGES, 1, 28, 28)
+        labels = read("train-labels-idx1-ubyte", 8)[:IMAGES].long()
     x = pixels.float() / 255
     return (x - x.mean()) / x.std(), labels, 10
 
@@ -330,6 +330,7 @@ def train(folder, model, steps, warmup, threads, eta, rank=0, workers=1):
     print("first_loss", losses[0])
     print("last_loss", statistics.mean(losses[-3:]))
     print("step_s", statistics.median(times[warmup:]))
+    print("mean_s", statistics.mean(times[warmup:]))
     print("activations", activations(net, model, inputs[:BATCH], targets[:BATCH]))
 
 
@@ -343,7 +344,7 @@ def ddp(arguments):
 
 
 if sys.argv[1] == "make":
-    make(pathlib.Path(sys.argv[2]))
+    make(pathlib.Path(sys.argv[2]), int(sys.argv[3]))
 elif sys.argv[1] == "ddp":
     ddp(sys.argv)
 else:

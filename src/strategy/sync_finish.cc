@@ -131,9 +131,11 @@ Task<void> SyncStep::finish_parts(const Group& group) {
   parts_there_.clear();
   parts_there_.resize(group.size());
   for (auto& there : parts_there_) there.resize(arrays_copied() + (slots_.held() ? 1 : 0));
+  parts_taken_.assign(group.size(), false);
+  parts_taken_[group.rank.value()] = true;
   co_await share_parts(group);
   for (std::uint32_t r = 0; r < group.size(); ++r)
-    if (Rank(r) != group.rank) co_await take_part(group, Rank(r));
+    if (!parts_taken_[r]) co_await take_part(group, Rank(r));
 }
 
 // An owner that is late or lost is not waited for: what its part is made of is here.
@@ -154,13 +156,20 @@ Task<void> SyncStep::share_parts(const Group& group) {
 Task<void> SyncStep::hear_parts(const Group& group) {
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
     for (std::uint32_t r = 0; r < group.size(); ++r)
-      for (unsigned a = 0; Rank(r) != group.rank && a < parts_there_[r].size(); ++a)
-        tasks.spawn(read_there(
-            group, Rank(r), group.tag(parts_operation(a), 0),
-            a < arrays_copied() ? part(group, Rank(r)).bytes().size : slots_.size_of(Rank(r)),
-            parts_there_[r][a]));
+      if (Rank(r) != group.rank) tasks.spawn(hear_part(group, Rank(r)));
     co_return;
   });
+}
+
+// Copied while others are still to come. If one is lost meanwhile, it is copied again.
+Task<void> SyncStep::hear_part(const Group& group, Rank owner) {
+  std::vector<std::optional<Reading>>& there = parts_there_[owner.value()];
+  for (unsigned a = 0; a < there.size(); ++a) {
+    const Bytes size =
+        a < arrays_copied() ? part(group, owner).bytes().size : slots_.size_of(owner);
+    co_await read_there(group, owner, group.tag(parts_operation(a), 0), size, there[a]);
+  }
+  co_await take_part(group, owner);
 }
 
 Task<void> SyncStep::take_part(const Group& group, Rank owner) {
@@ -175,6 +184,7 @@ Task<void> SyncStep::take_part(const Group& group, Rank owner) {
   for (unsigned a = 0; a < arrays_copied(); ++a)
     co_await copy(node_.env, array_part(g, a, false), floats_of(there[a]));
   if (slots_.held()) slots_.took(owner, std::move(*there[1]));
+  parts_taken_[owner.value()] = true;
 }
 
 std::uint64_t SyncStep::parts_operation(unsigned array) const {

@@ -220,6 +220,7 @@ class SyncStep {
   Task<void> finish_parts(const Group& group);
   Task<void> share_parts(const Group& group);
   Task<void> hear_parts(const Group& group);
+  Task<void> hear_part(const Group& group, Rank owner);
   Task<void> take_part(const Group& group, Rank owner);
   void lend(const Group& group, std::uint64_t& lent, Range range, std::uint64_t operation);
   Task<void> lend_to(const Group& group, NodeId to, Tag tag, Range range, std::uint64_t& lent);
@@ -284,6 +285,7 @@ class SyncStep {
   // Read at the others, by rank: gradients, or their sum for the part; and the part's arrays.
   std::vector<std::optional<Reading>> gradients_there_;
   std::vector<std::vector<std::optional<Reading>>> parts_there_;
+  std::vector<bool> parts_taken_;
   // Where what is needed first goes first.
   bool in_chunks_ = false;   // in this view: its members are on several hosts
   bool goes_early_ = false;  // in this view: the next pass begins before the step has ended
