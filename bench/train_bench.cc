@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <functional>
@@ -18,6 +19,7 @@ namespace shoal {
 namespace {
 
 namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
 
 constexpr int kBatch = 64;
 constexpr int kWarmup = 3;         // steps that do not count
@@ -103,6 +105,7 @@ class TrainBench {
                          const std::string& flags) const;
   Trained read_run(const fs::path& out, const Round& round) const;
   Round round_of(const Trained& look) const;
+  bool another_round(int made, Clock::time_point begin) const;
   Trained ours(const Model& model, int threads, const Round& round,
                const std::string& flags = "") const;
   Trained apart(const Model& model, int threads, const Round& round) const;
@@ -142,6 +145,12 @@ Trained TrainBench::read_run(const fs::path& out, const Round& round) const {
 Round TrainBench::round_of(const Trained& look) const {
   return {.steps =
               std::clamp(static_cast<int>(kRoundS * options_.scale / look.step_s), kStepsMin, 400)};
+}
+
+bool TrainBench::another_round(int made, Clock::time_point begin) const {
+  const std::chrono::duration<double> took = Clock::now() - begin;
+  const bool late = options_.within_s > 0 && took.count() > options_.within_s;
+  return made == 0 || (made < options_.rounds && !late);
 }
 
 Trained TrainBench::ours(const Model& model, int threads, const Round& round,
@@ -222,6 +231,7 @@ double times(const std::vector<double>& rates, const std::vector<double>& others
 void TrainBench::measure(const Model& model, int threads, std::vector<BenchRow>& rows) const {
   BenchRow row{.name = fmt::format("{}, {} thread{}", model.name, threads, threads == 1 ? "" : "s"),
                .unit = "samples/s"};
+  const Clock::time_point begin = Clock::now();
   const Trained look = ours(model, threads, {.steps = kFirstLook});
   const Round round = round_of(look);
   const bool with_peer = options_.peer == "pytorch";
@@ -232,7 +242,7 @@ void TrainBench::measure(const Model& model, int threads, std::vector<BenchRow>&
     row.verified = row.verified && verified(model, t) && t.parameters == look.parameters;
     return kBatch / t.step_s;
   };
-  for (int i = 0; i < options_.rounds; ++i) {
+  for (int i = 0; another_round(i, begin); ++i) {
     const Trained mine = ours(model, threads, round);
     own.push_back(check(mine));
     gradient.push_back(mine.gradient_s / mine.step_s);
@@ -274,6 +284,7 @@ void TrainBench::measure_workers(const Model& model, int threads,
       fmt::format("{}, {} workers of {} thread{}", model.name, P, threads, threads == 1 ? "" : "s");
   BenchRow row{.name = name, .unit = "samples/s", .verified = true};
   const std::string several = fmt::format("--workers {}", P);
+  const Clock::time_point begin = Clock::now();
   const Trained look = ours(model, threads, {.steps = kFirstLook}, several);
   Round round = round_of(look);
   round.before += static_cast<int>(std::ceil(kAsideS / look.step_s));
@@ -297,13 +308,14 @@ void TrainBench::measure_workers(const Model& model, int threads,
       {&one, [&] { return check(ours(model, threads, round)) / P; }}};
   if (options_.peer == "pytorch")
     turns.emplace_back(&peer, [&] { return check(ddp(model, threads, round)); });
-  for (int i = 0; i < options_.rounds; ++i) {
+  for (int i = 0; another_round(i, begin); ++i) {
     for (const auto& [rates, measure_one] : turns) rates->push_back(measure_one());
     std::ranges::reverse(turns);
   }
   row.ours = median(own);
-  row.note = fmt::format("{:.2f} ms a step; {:.1f} % of {} times one worker alone ({:.0f})",
-                         1e3 * P * kBatch / row.ours, 100 * times(own, one) / P, P, median(one));
+  row.note = fmt::format(
+      "{} rounds; {:.2f} ms a step; {:.1f} % of {} times one worker alone ({:.0f})", own.size(),
+      1e3 * P * kBatch / row.ours, 100 * times(own, one) / P, P, median(one));
   if (!peer.empty()) {
     row.peers["pytorch ddp"] = median(peer);
     row.target = model.ddp * row.ours / times(own, peer);

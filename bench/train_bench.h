@@ -21,6 +21,8 @@ struct TrainBenchOptions {
   int rounds = 9;    // ours and theirs in turn; medians count
   double scale = 1;  // length of a round
   bool tune = true;  // ours probes what suits the machine, as it does for users
+  // After so many seconds no other round of a model is begun; but one is. 0: all are.
+  double within_s = 0;
 };
 
 // Throws ConfigError for a model or peer that is not known here.

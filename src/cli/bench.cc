@@ -39,6 +39,7 @@ struct TrainOptions {
   std::string threads = "1";
   std::uint64_t workers = 1;
   bool no_tune = false;
+  double within = 0;
 };
 
 struct CollectiveOptions {
@@ -232,6 +233,8 @@ ExitCode run_training(const BenchFlags& o, const TrainOptions& t) {
   require_length(o);
   if (t.workers < 1 || t.workers > 1024)
     throw ConfigError(fmt::format("--workers {} is not in 1..1024", t.workers));
+  if (!(t.within >= 0))
+    throw ConfigError(fmt::format("--within {} is no number of seconds; 0: any time", t.within));
   TrainBenchOptions train;
   train.shoal = std::filesystem::read_symlink("/proc/self/exe");
   train.peer = t.peer;
@@ -247,6 +250,7 @@ ExitCode run_training(const BenchFlags& o, const TrainOptions& t) {
   train.rounds = static_cast<int>(o.repeats);
   train.scale = o.scale;
   train.tune = !t.no_tune;
+  train.within_s = t.within;
   train.workers = static_cast<int>(t.workers);
   return show(o, bench_train(train));
 }
@@ -353,6 +357,8 @@ Command bench_command() {
                   {"--no-tune", "ours probes nothing", &t->no_tune},
                   {"--scale", "length of a round; 0.05 is a smoke test", &p->scale},
                   {"--repeats", "rounds, ours and theirs in turn; medians count", &p->repeats},
+                  {"--within", "seconds after which a model begins no other round; 0: any time",
+                   &t->within},
                   {"--json", "also write the rows to this file", &p->json},
                   {"--markdown", "print the table as Markdown", &p->markdown}},
       .run = [p, t] { return run_training(*p, *t); }};
