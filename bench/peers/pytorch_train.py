@@ -1,6 +1,6 @@
 """The peer of `shoal bench train`: PyTorch's ordinary training loop on the same networks.
 
-  pytorch_train.py make FOLDER TIMES                            writes the data that both train on, images so many times
+  pytorch_train.py make FOLDER REPEATS                          writes the data that both train on, 28 x 28 images so many times
   pytorch_train.py train FOLDER MODEL STEPS WARMUP THREADS ETA  prints the median time of a step
   pytorch_train.py ddp FOLDER MODEL STEPS WARMUP THREADS ETA RANK WORKERS STORE
                         the same as one of several ranks of DistributedDataParallel over gloo
@@ -37,10 +37,10 @@ def raw(tensor):
     return bytes(tensor.contiguous().flatten().tolist())
 
 
-def make(folder, times):
+def make(folder, repeats):
     (folder / "idx").mkdir()
     (folder / "cifar").mkdir()
-    for name, n, seed in (("train", IMAGES, 2), ("t10k", 64, 3)):
+    for name, n, seed, times in (("train", IMAGES, 2, repeats), ("t10k", 64, 3, 1)):
         x, y = images(n, 1, 28, seed)
         (folder / "idx" / f"{name}-images-idx3-ubyte").write_bytes(
             struct.pack(">4I", 0x0803, n * times, 28, 28) + raw(x) * times)
