@@ -72,6 +72,12 @@ class List {
     }
     return nullptr;
   }
+  template <class F>
+  bool any(F matches) const {
+    for (const Hook* hook = root_.next_; hook != &root_; hook = hook->next_)
+      if (matches(*static_cast<const T*>(hook))) return true;
+    return false;
+  }
   // Visits every item; `visit` may unlink the item it is given, and no other.
   template <class F>
   void each(F visit) {

@@ -61,8 +61,14 @@ void require_size(const Received& received, Bytes expected);
 class [[nodiscard]] SendOp final : public Operation {
  public:
   using Result = void;
-  SendOp(Endpoint& endpoint, NodeId to_node, Tag t, ConstBuf p, bool to_be_read)
-      : to(to_node), tag(t), payload(p), published(to_be_read), endpoint_(&endpoint) {}
+  enum class Manner : std::uint8_t { Sent, Published, Lent };
+  SendOp(Endpoint& endpoint, NodeId to_node, Tag t, ConstBuf p, Manner manner)
+      : to(to_node),
+        tag(t),
+        payload(p),
+        published(manner != Manner::Sent),
+        lent(manner == Manner::Lent),
+        endpoint_(&endpoint) {}
   SendOp(SendOp&&) = default;
   ~SendOp() override { detach(); }
   void await_resume() { rethrow(); }
@@ -70,7 +76,8 @@ class [[nodiscard]] SendOp final : public Operation {
   const NodeId to;
   const Tag tag;
   const ConstBuf payload;
-  const bool published;  // the receiver is expected to read it where it is
+  const bool published;  // the receiver is expected to read it where it is,
+  const bool lent;       // and to keep it for a while: nobody waits for it
   // For the transport.
   void* flight = nullptr;
   void sent() { complete(); }
@@ -173,13 +180,21 @@ class Endpoint {
 
   virtual NodeId self() const = 0;
   // Throws PeerLost when the target is dead or evicted, Fenced when this node is.
-  SendOp send(NodeId to, Tag tag, ConstBuf payload) { return {*this, to, tag, payload, false}; }
+  SendOp send(NodeId to, Tag tag, ConstBuf payload) {
+    return {*this, to, tag, payload, SendOp::Manner::Sent};
+  }
   // Messages of one sender and tag arrive in the order sent; different tags may overtake each
   // other. A message larger than `room` is Corrupt. Self-sends work.
   RecvOp recv(Match match, MutBuf room) { return {*this, match, room}; }
   // A send whose receiver reads in place: between nodes of one host nothing is copied. It may be
   // received, and a message that was sent may be read, all the same.
-  SendOp publish(NodeId to, Tag tag, ConstBuf range) { return {*this, to, tag, range, true}; }
+  SendOp publish(NodeId to, Tag tag, ConstBuf range) {
+    return {*this, to, tag, range, SendOp::Manner::Published};
+  }
+  // The same of a range that the reader may keep from step to step: that is no stall.
+  SendOp lend(NodeId to, Tag tag, ConstBuf range) {
+    return {*this, to, tag, range, SendOp::Manner::Lent};
+  }
   ReadOp read(Match match) { return {*this, match}; }
   // In all messages to others so far, also those that they read in place.
   Bytes sent() const { return sent_; }

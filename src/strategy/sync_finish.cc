@@ -34,9 +34,12 @@ const float* floats_of(const std::optional<Reading>& reading) {
 
 // Whoever is lost reads nothing any more.
 Task<void> SyncStep::lend_to(const Group& group, NodeId to, Tag tag, Range range,
-                             std::uint64_t& lent) {
+                             std::uint64_t& lent, bool kept) {
+  Endpoint& endpoint = group.node.endpoint;
+  SendOp loan =
+      kept ? endpoint.lend(to, tag, range.bytes()) : endpoint.publish(to, tag, range.bytes());
   try {
-    co_await group.node.endpoint.publish(to, tag, range.bytes());
+    co_await loan;
   } catch (const PeerLost&) {
   }
   if (--lent == 0) returned_.notify_all();
@@ -54,11 +57,12 @@ Task<void> SyncStep::all_returned() {
   if (!slots_.prepared()) co_await returned(slots_.lent());
 }
 
-void SyncStep::lend(const Group& group, std::uint64_t& lent, Range range, std::uint64_t number) {
+void SyncStep::lend(const Group& group, std::uint64_t& lent, Range range, std::uint64_t number,
+                    bool kept) {
   lent += group.size() - 1;
   for (std::uint64_t k = 1; k < group.size(); ++k)
     lending_->spawn(lend_to(group, group.at((group.rank.value() + k) % group.size()),
-                            group.tag(number, 0), range, lent));
+                            group.tag(number, 0), range, lent, kept));
 }
 
 // What the update needs can be read here from now on, also when its owner is lost: the gradients of
@@ -142,7 +146,7 @@ Task<void> SyncStep::finish_parts(const Group& group) {
 Task<void> SyncStep::share_parts(const Group& group) {
   for (unsigned a = 0; a < arrays_copied(); ++a)
     lend(group, state_lent_, array_part(part(group, group.rank), a, false), parts_operation(a));
-  if (slots_.held()) lend(group, slots_.lent(), slots_.now(), parts_operation(1));
+  if (slots_.held()) lend(group, slots_.lent(), slots_.now(), parts_operation(1), true);
   bool lost = false;
   try {
     auto first = co_await race(node_.membership.after(group.view->generation), hear_parts(group));

@@ -222,8 +222,11 @@ class SyncStep {
   Task<void> hear_parts(const Group& group);
   Task<void> hear_part(const Group& group, Rank owner);
   Task<void> take_part(const Group& group, Rank owner);
-  void lend(const Group& group, std::uint64_t& lent, Range range, std::uint64_t operation);
-  Task<void> lend_to(const Group& group, NodeId to, Tag tag, Range range, std::uint64_t& lent);
+  // `kept`: until the next step, by whoever reads it.
+  void lend(const Group& group, std::uint64_t& lent, Range range, std::uint64_t operation,
+            bool kept = false);
+  Task<void> lend_to(const Group& group, NodeId to, Tag tag, Range range, std::uint64_t& lent,
+                     bool kept);
   Task<void> returned(const std::uint64_t& lent);
   Task<void> all_returned();
   Range part(const Group& group, Rank owner) {

@@ -15,6 +15,9 @@ std::exception_ptr peer_lost(NodeId peer, const std::string& why) {
   return std::make_exception_ptr(PeerLost(peer, why));
 }
 
+// Not what a peer may keep for as long as it likes.
+bool is_awaited(const InprocParcel& flight) { return flight.op == nullptr || !flight.op->lent; }
+
 }  // namespace
 
 InprocEndpoint::InprocEndpoint(InprocNet& net, LiveLoop& loop, Env& env, NodeId self,
@@ -256,15 +259,18 @@ Task<void> InprocEndpoint::retire(GroupId group, Generation generation) {
 // ---- What is waited for
 
 bool InprocEndpoint::pending() const {
-  return state() != State::Dead && (!flights_.empty() || mailbox_.has_receives());
+  const bool awaited =
+      std::ranges::any_of(flights_, [](const auto& flight) { return is_awaited(*flight.second); });
+  return state() != State::Dead && (awaited || mailbox_.has_receives());
 }
 
 std::vector<std::string> InprocEndpoint::waiting() {
   const std::string who = fmt::format("node {}.{}", port_->node, port_->incarnation);
   std::vector<std::string> lines = mailbox_.describe_waiting(who);
   for (const InprocParcelPtr& f : flights())
-    lines.push_back(fmt::format("{} waits for node {} to take {} bytes: {}", who, f->target->node,
-                                f->range.size, describe(f->sent_tag)));
+    if (is_awaited(*f))
+      lines.push_back(fmt::format("{} waits for node {} to take {} bytes: {}", who, f->target->node,
+                                  f->range.size, describe(f->sent_tag)));
   return lines;
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "conformance/messages.h"
+#include "runtime/range.h"
 #include "support/no_files.h"
 
 namespace shoal {
@@ -214,6 +215,36 @@ TEST(InprocWorld, AHangIsAnErrorThatSaysWhoWaitsForWhom) {
   EXPECT_NE(dump.find(line), std::string::npos) << dump;
   EXPECT_NE(dump.find("stalled for"), std::string::npos) << dump;
   EXPECT_NE(dump.find("recv posted"), std::string::npos) << dump;
+}
+
+// Slots of an optimizer lie with others for as long as a step takes.
+TEST(InprocWorld, WhatIsLentForLongIsNoHang) {
+  const auto report = [](bool lent) {
+    InprocOptions options = options_for(2, 2);
+    options.stall_after = 20ms;
+    InprocWorld world(options, no_files());
+    testing::internal::CaptureStderr();
+    const auto ends = world.run([lent](Node& node) -> Task<void> {
+      const Generation generation = co_await first_generation(node);
+      const Tag tag{GroupId(1), generation, 7};
+      Arena range(node.endpoint, Elements(1 << 20), Substance::Real);
+      if (node.id == NodeId(0)) {
+        SendOp loan = lent ? node.endpoint.lend(NodeId(1), tag, range.bytes())
+                           : node.endpoint.publish(NodeId(1), tag, range.bytes());
+        co_await loan;
+      } else {
+        const Match match{.from = NodeId(0), .tag = tag};
+        const Reading there = co_await node.endpoint.read(match);
+        co_await node.env.sleep(200ms);
+      }
+      co_await finish(node, everyone(2));
+    });
+    const std::string said = testing::internal::GetCapturedStderr();
+    rethrow_failure(ends);
+    return said;
+  };
+  EXPECT_NE(report(false).find("waits for node 1 to take 4194304 bytes"), std::string::npos);
+  EXPECT_EQ(report(true).find("waits for node 1 to take 4194304 bytes"), std::string::npos);
 }
 
 TEST(InprocWorld, ASignalDumpsTheRecorderOfARunThatGoesOn) {

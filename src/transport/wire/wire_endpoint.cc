@@ -23,6 +23,9 @@ std::exception_ptr peer_lost(NodeId peer, const std::string& why) {
   return std::make_exception_ptr(PeerLost(peer, why));
 }
 
+// Not what a peer may keep for as long as it likes.
+bool is_awaited(const Flight& flight) { return flight.op == nullptr || !flight.op->lent; }
+
 }  // namespace
 
 Ways ways_of(const Carriers& carriers) {
@@ -279,13 +282,14 @@ Task<void> WireEndpoint::retire(GroupId group, Generation generation) {
 
 bool WireEndpoint::pending() const {
   return state() != State::Dead &&
-         (!flights_.empty() || !fetches_.empty() || mailbox_.has_receives());
+         (flights_.any(is_awaited) || !fetches_.empty() || mailbox_.has_receives());
 }
 
 std::vector<std::string> WireEndpoint::waiting() {
   const std::string who = fmt::format("node {}.{}", self_.node, self_.incarnation);
   std::vector<std::string> lines = mailbox_.describe_waiting(who);
   flights_.each([&](Flight& f) {
+    if (!is_awaited(f)) return;
     lines.push_back(fmt::format("{} waits for node {} to take {} bytes by {}: {}", who, f.to.node,
                                 f.payload.size, f.carrier->name(), describe(f.tag)));
   });
