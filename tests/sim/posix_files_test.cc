@@ -76,6 +76,7 @@ TEST(PosixFiles, LinesOfManyWritersAtOnceLeaveNoEmptyOnes) {
   const std::string line = std::string(20000, 'x') + "\n";
   {
     std::vector<std::jthread> writers;
+    writers.reserve(kWriters);
     for (int i = 0; i < kWriters; ++i)
       writers.emplace_back([&] {
         InlineEnv env;

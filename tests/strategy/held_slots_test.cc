@@ -29,7 +29,7 @@ class HeldSlotsStory : public testing::Test {
   Outcome run(World& world) {
     job.results.clear();
     job.slots_left.clear();
-    const Outcome outcome = world.run(job.program());
+    Outcome outcome = world.run(job.program());
     EXPECT_TRUE(outcome.finished) << outcome.waiting_for;
     EXPECT_TRUE(outcome.errors.empty()) << outcome.errors.front().what;
     for (const auto& [node, slots] : job.slots_left) {

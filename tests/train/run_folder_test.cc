@@ -37,7 +37,7 @@ TEST(StreamedFile, WaitsForASecondOr64KiB) {
   EXPECT_THAT(run(w.files.list("run")), testing::IsEmpty());
   run(file.add("c\n", at(6s)));
   EXPECT_EQ(w.text("run/log"), "a\nb\nc\n");
-  const std::string large = std::string(65 * 1024, 'x') + "\n";
+  const std::string large = std::string(std::size_t{65} * 1024, 'x') + "\n";
   run(file.add(large, at(6s)));
   EXPECT_EQ(w.text("run/log"), "a\nb\nc\n" + large);
   run(file.add("d\n", at(6s)));

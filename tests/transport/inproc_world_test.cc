@@ -239,7 +239,7 @@ TEST(InprocWorld, WhatIsLentForLongIsNoHang) {
       }
       co_await finish(node, everyone(2));
     });
-    const std::string said = testing::internal::GetCapturedStderr();
+    std::string said = testing::internal::GetCapturedStderr();
     rethrow_failure(ends);
     return said;
   };
