@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <functional>
+#include <thread>
 #include <utility>
 
 #include "base/error.h"
@@ -297,7 +298,7 @@ void TrainBench::measure_workers(const Model& model, int threads,
     row.verified = row.verified && verified(model, t) && t.parameters == look.parameters;
     return P * kBatch / t.mean_s;
   };
-  std::vector<double> own, one, alone, kept, cores, meeting, peer;
+  std::vector<double> own, one, alone, kept, cores, meeting, asleep, peer;
   std::vector<std::pair<std::vector<double>*, std::function<double()>>> turns = {
       {&alone,
        [&] {
@@ -309,6 +310,10 @@ void TrainBench::measure_workers(const Model& model, int threads,
       {&own, [&] { return check(ours(model, threads, round, several)); }},
       {&meeting, [&] { return check(ours(model, threads, round, several + " --update apart")); }},
       {&one, [&] { return check(ours(model, threads, round)) / P; }}};
+  // Else they sleep anyway.
+  if (static_cast<int>(std::thread::hardware_concurrency()) >= 2 * P * threads)
+    turns.emplace_back(
+        &asleep, [&] { return check(ours(model, threads, round, several + " --waits asleep")); });
   if (options_.peer == "pytorch")
     turns.emplace_back(&peer, [&] { return check(ddp(model, threads, round)); });
   for (int i = 0; another_round(i, begin); ++i) {
@@ -316,9 +321,10 @@ void TrainBench::measure_workers(const Model& model, int threads,
     std::ranges::reverse(turns);
   }
   row.ours = median(own);
-  row.note = fmt::format(
-      "{} rounds; {:.2f} ms a step; {:.1f} % of {} times one worker alone ({:.0f})", own.size(),
-      1e3 * P * kBatch / row.ours, 100 * times(own, one) / P, P, median(one));
+  row.note =
+      fmt::format("{} round{}; {:.2f} ms a step; {:.1f} % of {} times one worker alone ({:.0f})",
+                  own.size(), own.size() == 1 ? "" : "s", 1e3 * P * kBatch / row.ours,
+                  100 * times(own, one) / P, P, median(one));
   if (!peer.empty()) {
     row.peers["pytorch ddp"] = median(peer);
     row.target = model.ddp * row.ours / times(own, peer);
@@ -346,6 +352,8 @@ void TrainBench::measure_workers(const Model& model, int threads,
                    100 * times(meeting, alone)));
   part("threads of arithmetic in registers, the same", median(cores), 0,
        fmt::format("{} of them, pieces of {:.0f} ms", P, 1e3 * quickest(look)));
+  if (!asleep.empty())
+    part("part of workers that wait asleep", times(own, asleep), 0, they(asleep));
 }
 
 const Model& find(const std::string& name) {

@@ -111,7 +111,7 @@ Process::Impl::Impl(ProcessOptions options)
                                                   .prefix = "shoal/" + options_.place.job + "/"}),
           member_options()) {
   if (options_.coordinate && options_.etcd.empty()) embedded_.emplace(env_);
-  if (options_.compute_thread) compute_.emplace();
+  if (options_.compute_thread) compute_.emplace(options_.awake);
   io_.emplace();
   if (options_.observer != nullptr) recorder_.observe(*options_.observer);
   loop_.on_stall([this](const auto& waiting) { stalled(waiting); });

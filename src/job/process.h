@@ -37,6 +37,7 @@ struct ProcessOptions {
   std::string folder = ".";  // of the node's files
   Seed seed{};
   bool compute_thread = true;    // for work(); else the runtime thread does it
+  Duration awake{};              // how long it looks for work before it sleeps; ComputeThread
   CoordinatorOptions views;      // expected is set to the number of processes
   Observer* observer = nullptr;  // sees every event of the node
   bool log = true;               // what happens to the job, to stderr

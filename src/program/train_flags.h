@@ -59,6 +59,7 @@ struct TrainFlags {
   std::string blas = "auto";
   std::string memory_format = "auto";
   std::string denormals = "flush";
+  std::string waits = "auto";
   bool reproducible = false;
   bool no_tune = false;
   bool no_predict = false;

@@ -29,6 +29,8 @@ using namespace std::chrono_literals;
 constexpr Duration kStopLimit = 60s;
 // For all workers to open their data and make their models.
 constexpr Duration kFormLimit = 20s;
+// Longer than the slowest of a step is waited for; whoever waits for a lost one sleeps soon.
+constexpr Duration kAwake = 100ms;
 
 // 0 of none.
 std::uint32_t ranks_of(const std::string& hosts) {
@@ -210,6 +212,7 @@ ExitCode work_in_job(TrainRun& run, const NodeProgram& program) {
     if (o.place.one_host()) o.transports = {"shm"};
     o.folder = run.flags.out;
     o.seed = run.plan.seed;
+    if (waits_awake(run.flags.waits, run.choice, run.cores())) o.awake = kAwake;
     if (o.place.rank >= run.plan.workers) {
       o.role = Role::Server;
       o.compute_thread = false;  // It computes nothing but what it was asked for.

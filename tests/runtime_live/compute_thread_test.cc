@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <functional>
 #include <latch>
 #include <thread>
 #include <vector>
@@ -105,6 +107,48 @@ TEST(ComputeThread, DestructionWaitsForTheFunctionThatRuns) {
     running.wait();
   }
   EXPECT_TRUE(ended);
+}
+
+// Submits the next function when the one before is done, as a step does.
+void one_after_the_other(ComputeThread& compute, int functions) {
+  LiveLoop loop;
+  int left = functions;
+  std::function<void()> next = [&] {
+    compute.submit(
+        loop, [&] { --left; },
+        [&](const std::exception_ptr&) { left == 0 ? loop.stop() : next(); });
+  };
+  next();
+  loop.run();
+  EXPECT_EQ(left, 0);
+}
+
+TEST(ComputeThread, ThatStaysAwakeSleepsNeitherBetweenFunctionsNorBeforeItsEnd) {
+  ComputeThread compute(std::chrono::hours(1));
+  one_after_the_other(compute, 100);
+  EXPECT_EQ(compute.sleeps(), 0U);
+}  // Hangs for an hour if it looked for work only.
+
+TEST(ComputeThread, SleepsWhenNothingCameWhileItWasAwake) {
+  ComputeThread compute(std::chrono::microseconds(1));
+  while (compute.sleeps() == 0) std::this_thread::yield();  // Hangs if it never did.
+  one_after_the_other(compute, 1);
+  while (compute.sleeps() == 1) std::this_thread::yield();
+  one_after_the_other(compute, 1);
+}
+
+TEST(ComputeThread, RevokesWhatIsQueuedWhileItIsAwakeAndRunsTheNext) {
+  LiveLoop loop;
+  ComputeThread compute(std::chrono::hours(1));
+  int ran = 0;
+  for (int i = 0; i < 100; ++i) {
+    const ComputeThread::Ticket ticket = compute.submit(
+        loop, [&] { ++ran; }, [&](const std::exception_ptr&) { loop.stop(); });
+    if (!compute.revoke(ticket)) loop.run();
+    const int before = ran;
+    one_after_the_other(compute, 1);
+    EXPECT_EQ(ran, before) << "a revoked function ran";
+  }
 }
 
 }  // namespace

@@ -70,6 +70,11 @@ class Together(WorkersTest):
             self.assertEqual(own, list(range(four["steps"])), f"node {node}")
         self.assertEqual(sum(line["samples"] for line in lines), 2 * 2000)
 
+    def test_how_they_wait_changes_no_bit(self):
+        made = {self.train(self.scratch / waits, *TINY, "--epochs", "1", "--workers", "2", "--waits", waits)["params_sha256"]
+                for waits in ("asleep", "awake")}
+        self.assertEqual(len(made), 1)
+
     def test_only_one_of_them_prints(self):
         finished = self.start(self.scratch / "prints", *TINY, "--epochs", "1", "--workers", "3").finish()
         self.assertEqual(finished.code, 0, finished)
@@ -116,14 +121,15 @@ class Killed(WorkersTest):
 
     def test_at_random_moments_and_rank_0(self):
         draw = random.Random(5)
-        training = self.endless("random", "--workers", "4")
-        for strike in range(STRIKES):
+        for waits in "asleep", "awake":
+            training = self.endless(waits, "--workers", "4", "--waits", waits)
+            for strike in range(STRIKES):
+                self.begun(training)
+                time.sleep(draw.random() * 0.2)
+                self.strike(training, 0 if strike == 0 else draw.randrange(4))
+                self.gone(training)
             self.begun(training)
-            time.sleep(draw.random() * 0.2)
-            self.strike(training, 0 if strike == 0 else draw.randrange(4))
-            self.gone(training)
-        self.begun(training)
-        self.assertEqual(self.assert_all_counted(training, 4)["lost_nodes"], STRIKES)
+            self.assertEqual(self.assert_all_counted(training, 4)["lost_nodes"], STRIKES)
 
     def test_in_the_first_second(self):
         draw = random.Random(6)

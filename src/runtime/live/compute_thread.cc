@@ -1,19 +1,34 @@
 #include "runtime/live/compute_thread.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "base/check.h"
 
 namespace shoal {
+namespace {
 
-ComputeThread::ComputeThread() : thread_([this] { main(); }) {}
+// Looks between two at the clock, which takes longer.
+constexpr int kLooksPerClock = 16;
+
+// Tells a core that shares its units with another that this one only waits.
+void pause_core() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#endif
+}
+
+}  // namespace
+
+ComputeThread::ComputeThread(Duration awake) : awake_(awake), thread_([this] { main(); }) {}
 
 ComputeThread::~ComputeThread() {
   {
     const std::lock_guard lock(mutex_);
     SHOAL_CHECK(queue_.empty(), "a compute thread ended with {} functions queued", queue_.size());
     stopping_ = true;
+    wanted_.store(true, std::memory_order_release);
   }
   wake_.notify_one();
   thread_.join();
@@ -27,6 +42,7 @@ ComputeThread::Ticket ComputeThread::submit(LiveLoop& loop, std::function<void()
     SHOAL_CHECK(!stopping_, "work was submitted to a compute thread that ends");
     ticket = next_++;
     queue_.push_back({ticket, &loop, std::move(run), std::move(done)});
+    wanted_.store(true, std::memory_order_release);
   }
   loop.work_away();
   wake_.notify_one();
@@ -39,18 +55,35 @@ bool ComputeThread::revoke(Ticket ticket) {
   if (it == queue_.end()) return false;
   it->loop->work_back();
   queue_.erase(it);
+  wanted_.store(!queue_.empty(), std::memory_order_release);
   return true;
+}
+
+void ComputeThread::look_for_work() const {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point end = Clock::now() + awake_;
+  do {
+    for (int i = 0; i < kLooksPerClock; ++i) {
+      if (wanted_.load(std::memory_order_acquire)) return;
+      pause_core();
+    }
+  } while (Clock::now() < end);
 }
 
 void ComputeThread::main() {
   while (true) {
     Job job;
+    if (awake_ > Duration::zero()) look_for_work();
     {
       std::unique_lock lock(mutex_);
-      wake_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
+      while (!stopping_ && queue_.empty()) {
+        sleeps_.fetch_add(1, std::memory_order_relaxed);
+        wake_.wait(lock);
+      }
       if (queue_.empty()) return;
       job = std::move(queue_.front());
       queue_.pop_front();
+      wanted_.store(stopping_ || !queue_.empty(), std::memory_order_release);
     }
     std::exception_ptr error;
     try {

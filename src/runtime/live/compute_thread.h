@@ -1,6 +1,11 @@
 // ComputeThread: runs functions one after the other, away from the loop, and reports back to it.
+//
+// Between two of them it may stay awake for a while. A core that idles in the middle of each step
+// is given to somebody else, or clocked down, and is slower for a time when it comes back, above
+// all that of a virtual machine (docs/benchmarks.md, 16 cores).
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -21,7 +26,8 @@ class ComputeThread {
  public:
   using Ticket = std::uintptr_t;  // 0 is never given
 
-  ComputeThread();
+  // For `awake` after each function it looks for the next; only then it sleeps.
+  explicit ComputeThread(Duration awake = Duration::zero());
   // Ends after the function that runs now. REQUIRES: nobody waits for one that is still queued.
   ~ComputeThread();
   ComputeThread(const ComputeThread&) = delete;
@@ -33,6 +39,8 @@ class ComputeThread {
                 std::function<void(std::exception_ptr)> done);
   bool revoke(Ticket ticket);
 
+  std::uint64_t sleeps() const { return sleeps_.load(std::memory_order_relaxed); }
+
  private:
   struct Job {
     Ticket ticket;
@@ -41,12 +49,16 @@ class ComputeThread {
     std::function<void(std::exception_ptr)> done;
   };
   void main();
+  void look_for_work() const;
 
+  const Duration awake_;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Job> queue_;  // guarded by mutex_, as are the two below
   Ticket next_ = 1;
   bool stopping_ = false;
+  std::atomic<bool> wanted_ = false;  // stopping_, or queue_ has one; written as they are
+  std::atomic<std::uint64_t> sleeps_ = 0;
   std::thread thread_;  // last: it uses everything above
 };
 
