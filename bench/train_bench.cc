@@ -311,7 +311,7 @@ void TrainBench::measure_workers(const Model& model, int threads,
       {&meeting, [&] { return check(ours(model, threads, round, several + " --update apart")); }},
       {&one, [&] { return check(ours(model, threads, round)) / P; }}};
   // Else they sleep anyway.
-  if (static_cast<int>(std::thread::hardware_concurrency()) >= 2 * P * threads)
+  if (static_cast<int>(std::thread::hardware_concurrency()) >= P * threads)
     turns.emplace_back(
         &asleep, [&] { return check(ours(model, threads, round, several + " --waits asleep")); });
   if (options_.peer == "pytorch")

@@ -34,6 +34,10 @@ namespace {
 constexpr std::size_t kDumpEvents = 40;
 constexpr Duration kFarewellLimit = std::chrono::seconds(1);
 constexpr Duration kStopLook = std::chrono::milliseconds(50);
+// Longer than the slowest of a step is waited for; whoever waits for a lost one sleeps soon.
+constexpr Duration kAwake = std::chrono::milliseconds(100);
+
+Duration awake_time(bool awake) { return awake ? kAwake : Duration::zero(); }
 
 // How the members of the present view are reached.
 class ViewDirectory final : public Directory {
@@ -100,7 +104,8 @@ Process::Impl::Impl(ProcessOptions options)
     : options_(std::move(options)),
       node_(options_.place.rank),
       who_(this_process()),
-      loop_(LoopOptions{.origin = options_.origin}),
+      loop_(LoopOptions{.origin = options_.origin,
+                        .awake = awake_time(options_.awake == Awake::Loop)}),
       env_(loop_, {.node = node_, .seed = options_.seed, .recorder = &recorder_}),
       net_(loop_, control_options()),
       member_(
@@ -111,7 +116,7 @@ Process::Impl::Impl(ProcessOptions options)
                                                   .prefix = "shoal/" + options_.place.job + "/"}),
           member_options()) {
   if (options_.coordinate && options_.etcd.empty()) embedded_.emplace(env_);
-  if (options_.compute_thread) compute_.emplace(options_.awake);
+  if (options_.compute_thread) compute_.emplace(awake_time(options_.awake == Awake::Compute));
   io_.emplace();
   if (options_.observer != nullptr) recorder_.observe(*options_.observer);
   loop_.on_stall([this](const auto& waiting) { stalled(waiting); });

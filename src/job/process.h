@@ -22,6 +22,13 @@
 
 namespace shoal {
 
+// Who looks for work or messages for a while, before it sleeps, when the program waits for others in
+// the middle of a step. A core that idles there is given to somebody else, or clocked down, and is
+// slower for a time when it comes back, above all that of a virtual machine (docs/benchmarks.md).
+// The loop keeps the core that it shares with what computes; where it has one of its own, only the
+// compute thread does.
+enum class Awake { Nobody, Loop, Compute };
+
 struct ProcessOptions {
   Place place;
   Role role = Role::Worker;
@@ -36,8 +43,8 @@ struct ProcessOptions {
   std::uint32_t lanes = 1;   // connections per peer and direction, of UCX
   std::string folder = ".";  // of the node's files
   Seed seed{};
-  bool compute_thread = true;    // for work(); else the runtime thread does it
-  Duration awake{};              // how long it looks for work before it sleeps; ComputeThread
+  bool compute_thread = true;  // for work(); else the runtime thread does it
+  Awake awake = Awake::Nobody;
   CoordinatorOptions views;      // expected is set to the number of processes
   Observer* observer = nullptr;  // sees every event of the node
   bool log = true;               // what happens to the job, to stderr

@@ -16,10 +16,6 @@ int cores_of_this_machine() {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-bool waits_awake(const std::string& waits, const ComputeChoice& choice, int cores) {
-  return waits == "awake" || (waits == "auto" && cores >= 2 * choice.threads);
-}
-
 std::string describe(const ComputeChoice& choice) {
   return fmt::format("{} thread{}, {} OpenBLAS kernels, {}", choice.threads,
                      choice.threads == 1 ? "" : "s", choice.blas.empty() ? "default" : choice.blas,

@@ -28,10 +28,6 @@ struct ComputeChoice {
 ComputeChoice plain_choice(const ComputeWish& wish, int cores);
 int cores_of_this_machine();
 
-// Whether what computes stays awake while it waits for others. `waits`: --waits. By itself where
-// each of its threads has a second core: what talks needs one, too.
-bool waits_awake(const std::string& waits, const ComputeChoice& choice, int cores);
-
 // How a choice reads: "2 threads, ZEN OpenBLAS kernels, channels-last".
 std::string describe(const ComputeChoice& choice);
 

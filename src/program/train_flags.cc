@@ -189,7 +189,7 @@ std::vector<Option> train_options(TrainFlags& f) {
        {"auto", "contiguous", "channels-last"}},
       {"--denormals", "flush (faster) or keep", &f.denormals, false, {"flush", "keep"}},
       {"--waits",
-       "how a thread that computes waits for others; auto: awake where cores are to spare",
+       "how a worker waits for others; auto: awake where its core would idle",
        &f.waits,
        false,
        {"auto", "awake", "asleep"}},

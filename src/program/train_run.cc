@@ -292,13 +292,14 @@ void TrainRun::use(Dataset data) {
   plan = plan_of(flags, dataset, company.workers.most, company.hosts);
 }
 
-int TrainRun::cores() const {
-  const int all = cores_of_this_machine();
-  if (company.part == Part::Alone) return all;
+int TrainRun::processes_here() const {
+  if (company.part == Part::Alone) return 1;
   // Where nobody says how many of them are on this host, it may be all.
   const bool told = company.part == Part::Worker && place.local_world != 0;
-  return std::max(1, all / static_cast<int>(told ? place.local_world : company.processes()));
+  return static_cast<int>(told ? place.local_world : company.processes());
 }
+
+int TrainRun::cores() const { return std::max(1, cores_of_this_machine() / processes_here()); }
 
 void TrainRun::before_threads() {
   if (company.part == Part::Launcher) hold_signals();

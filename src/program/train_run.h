@@ -44,6 +44,7 @@ struct TrainRun {
   TrainRun(TrainFlags flags, std::vector<ConfigEntry> config, std::string program);
 
   void use(Dataset data);                       // and makes the plan
+  int processes_here() const;                   // of the job, on this host
   int cores() const;                            // that one worker may use
   void before_threads();                        // are started, by libtorch say
   void note_memory();                           // that the process has before the model is built

@@ -16,6 +16,7 @@
 #include "launch/descriptor.h"
 #include "launch/hosts.h"
 #include "program/train_run.h"
+#include "program/waits.h"
 #include "runtime/live/live_env.h"
 #include "runtime/live/mapped_file.h"
 
@@ -29,8 +30,6 @@ using namespace std::chrono_literals;
 constexpr Duration kStopLimit = 60s;
 // For all workers to open their data and make their models.
 constexpr Duration kFormLimit = 20s;
-// Longer than the slowest of a step is waited for; whoever waits for a lost one sleeps soon.
-constexpr Duration kAwake = 100ms;
 
 // 0 of none.
 std::uint32_t ranks_of(const std::string& hosts) {
@@ -212,7 +211,8 @@ ExitCode work_in_job(TrainRun& run, const NodeProgram& program) {
     if (o.place.one_host()) o.transports = {"shm"};
     o.folder = run.flags.out;
     o.seed = run.plan.seed;
-    if (waits_awake(run.flags.waits, run.choice, run.cores())) o.awake = kAwake;
+    o.awake = who_stays_awake(run.flags.waits, run.processes_here() * run.choice.threads,
+                              cores_of_this_machine());
     if (o.place.rank >= run.plan.workers) {
       o.role = Role::Server;
       o.compute_thread = false;  // It computes nothing but what it was asked for.

@@ -1,8 +1,6 @@
 // ComputeThread: runs functions one after the other, away from the loop, and reports back to it.
 //
-// Between two of them it may stay awake for a while. A core that idles in the middle of each step
-// is given to somebody else, or clocked down, and is slower for a time when it comes back, above
-// all that of a virtual machine (docs/benchmarks.md, 16 cores).
+// Between two of them it may stay awake for a while: see job/process.h.
 #pragma once
 
 #include <atomic>

@@ -150,6 +150,7 @@ void LiveLoop::run_injected() {
     running_.swap(injected_);
     any_injected_.store(false, std::memory_order_relaxed);
   }
+  if (options_.awake > Duration::zero()) spin_until_ = turn_time_ + options_.awake;
   for (Function& function : running_) {
     function();
     function = nullptr;  // What it held may be waited for by a later one.
@@ -221,12 +222,12 @@ bool LiveLoop::arm() {
 }
 
 int LiveLoop::spin_times(const Poller& poller) const {
-  if (away_.load(std::memory_order_relaxed) > 0) return 0;
   return poller.ahead() > Duration::zero() ? kSpinTimesMax : spin_times_;
 }
 
 bool LiveLoop::spin() {
   if (pollers_.empty() || turn_time_ >= spin_until_) return false;
+  if (away_.load(std::memory_order_relaxed) > 0) return false;
   for (int i = 0; i < kPollsPerSpin && !poll() && !has_work();) ++i;
   return true;
 }

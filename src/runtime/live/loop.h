@@ -57,6 +57,9 @@ struct Readiness {
 struct LoopOptions {
   // Where Time begins. The loops of one job share it.
   std::chrono::steady_clock::time_point origin = std::chrono::steady_clock::now();
+  // How long it polls, instead of sleeping, after what it was injected: work that came back, as a
+  // rule, and whose core would idle otherwise. Only while no work is away.
+  Duration awake{};
   // A source that waits for so long without any progress is reported.
   Duration stall_after = std::chrono::seconds(5);
 };

@@ -1,0 +1,10 @@
+#include "program/waits.h"
+
+namespace shoal {
+
+Awake who_stays_awake(const std::string& waits, int computing, int cores) {
+  if (waits == "asleep" || (waits == "auto" && computing > cores)) return Awake::Nobody;
+  return 2 * computing <= cores ? Awake::Compute : Awake::Loop;
+}
+
+}  // namespace shoal

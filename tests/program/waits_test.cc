@@ -1,0 +1,23 @@
+// Who stays awake while a worker waits for others.
+#include "program/waits.h"
+
+#include <gtest/gtest.h>
+
+namespace shoal {
+namespace {
+
+TEST(Waits, ByItselfWhoeverKeepsACoreThatNobodyElseNeeds) {
+  EXPECT_EQ(who_stays_awake("auto", 3, 2), Awake::Nobody);
+  EXPECT_EQ(who_stays_awake("auto", 2, 2), Awake::Loop);
+  EXPECT_EQ(who_stays_awake("auto", 9, 16), Awake::Loop);
+  EXPECT_EQ(who_stays_awake("auto", 8, 16), Awake::Compute);
+}
+
+TEST(Waits, AsItWasTold) {
+  EXPECT_EQ(who_stays_awake("awake", 8, 2), Awake::Loop);
+  EXPECT_EQ(who_stays_awake("awake", 1, 2), Awake::Compute);
+  EXPECT_EQ(who_stays_awake("asleep", 1, 64), Awake::Nobody);
+}
+
+}  // namespace
+}  // namespace shoal
