@@ -22,11 +22,11 @@
 
 namespace shoal {
 
-// Who looks for work or messages for a while, before it sleeps, when the program waits for others in
-// the middle of a step. A core that idles there is given to somebody else, or clocked down, and is
-// slower for a time when it comes back, above all that of a virtual machine (docs/benchmarks.md).
-// The loop keeps the core that it shares with what computes; where it has one of its own, only the
-// compute thread does.
+// Who looks for work or messages for a while, before it sleeps, when the program waits for others
+// in the middle of a step. A core that idles there is given to somebody else, or clocked down, and
+// is slower for a time when it comes back, above all that of a virtual machine
+// (docs/benchmarks.md). The loop keeps the core that it shares with what computes; where it has one
+// of its own, only the compute thread does.
 enum class Awake { Nobody, Loop, Compute };
 
 struct ProcessOptions {

@@ -318,45 +318,12 @@ TEST(LiveLoop, BesideWorkATransferIsNotSpunFor) {
   EXPECT_LT(awake_in_a_transfer(true), Duration(160ms));
 }
 
-// Nothing comes; the loop ends after so many polls, or when it would sleep.
-class QuietPoller final : public Poller {
- public:
-  explicit QuietPoller(LiveLoop& loop) : loop_(&loop) {}
-  bool poll() override {
-    if (++polls == kMost) loop_->stop();
-    return false;
-  }
-  bool arm() override {
-    loop_->stop();
-    return false;
-  }
-  static constexpr int kMost = 1000;
-  int polls = 0;
-
- private:
-  LiveLoop* loop_;
-};
-
-int polls_after_work(Duration awake, int still_away) {
-  LiveLoop loop(LoopOptions{.awake = awake});
-  QuietPoller poller(loop);
-  loop.add_poller(poller, 0ns);
-  for (int i = 0; i < still_away; ++i) loop.work_away();
-  loop.inject([] {});
-  loop.run();
-  return poller.polls;
-}
-
-TEST(LiveLoop, StaysAwakeWhenWorkCameBackAndNoneIsAway) {
-  EXPECT_GE(polls_after_work(1h, 0), QuietPoller::kMost);
-  EXPECT_LT(polls_after_work(1h, 1), QuietPoller::kMost) << "the core of what computes was taken";
-  EXPECT_LT(polls_after_work(0ns, 0), QuietPoller::kMost);
-}
-
-// Of a long transfer; the loop ends after so many polls, or when it would sleep.
+// Of a long transfer, of which nothing comes; the loop ends after so many polls, or when it would
+// sleep.
 class LongTransfer final : public Poller {
  public:
-  LongTransfer(LiveLoop& loop, int most) : loop_(&loop), most_(most) {}
+  LongTransfer(LiveLoop& loop, int most, Duration ahead = 1s)
+      : loop_(&loop), most_(most), ahead_(ahead) {}
   bool poll() override {
     if (++polls == most_) loop_->stop();
     return false;
@@ -365,13 +332,32 @@ class LongTransfer final : public Poller {
     loop_->stop();
     return false;
   }
-  Duration ahead() const override { return 1s; }
+  Duration ahead() const override { return ahead_; }
   int polls = 0;
 
  private:
   LiveLoop* loop_;
   int most_;
+  Duration ahead_;
 };
+
+constexpr int kPolls = 1000;
+
+int polls_after_work(Duration awake, int still_away) {
+  LiveLoop loop(LoopOptions{.awake = awake});
+  LongTransfer none(loop, kPolls, 0ns);
+  loop.add_poller(none, 0ns);
+  for (int i = 0; i < still_away; ++i) loop.work_away();
+  loop.inject([] {});
+  loop.run();
+  return none.polls;
+}
+
+TEST(LiveLoop, StaysAwakeWhenWorkCameBackAndNoneIsAway) {
+  EXPECT_GE(polls_after_work(1h, 0), kPolls);
+  EXPECT_LT(polls_after_work(1h, 1), kPolls) << "the core of what computes was taken";
+  EXPECT_LT(polls_after_work(0ns, 0), kPolls);
+}
 
 TEST(LiveLoop, BesideWorkALongTransferIsLookedAfterInNaps) {
   LiveLoop loop;
