@@ -17,6 +17,8 @@ in_step() {
   awk -v want="$1" '/^view/ { g = $3; m = $4; s = 0 } /^step/ && $4 == g { s = 1 } END { exit !(m == want && s) }' \
     "$scratch/rank-0.log" 2>/dev/null
 }
+# first_alone: when rank 0 made its first step in a view of its own; empty before.
+first_alone() { awk '/^view/ { alone = $4 == 1 } /^step/ && alone { print $2; exit }' "$scratch/rank-0.log"; }
 times=()
 for ((strike = 0; strike < ${SHOAL_STRIKES:-1}; ++strike)); do
   rm -f "$scratch"/rank-* && rm -rf "$scratch/files"
@@ -31,9 +33,8 @@ for ((strike = 0; strike < ${SHOAL_STRIKES:-1}; ++strike)); do
   fi
   await 'grep -q "the link is cut" "$scratch/err"' || break
   cut=$(now)
-  await 'in_step 1' || break
-  first=$(awk '/^view/ { alone = $4 == 1 } /^step/ && alone { print $2; exit }' "$scratch/rank-0.log")
-  times+=($(((first - cut) / 1000000)))
+  await '[ -n "$(first_alone)" ]' || break
+  times+=($((($(first_alone) - cut) / 1000000)))
   await 'grep -q "the link is back" "$scratch/err"' || break
   await 'grep -q ^fenced "$scratch/rank-1.log"' || break
   await 'in_step 2' || break

@@ -1,11 +1,13 @@
 #include "transport/ucx/ucx_worker.h"
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <fmt/core.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <ucs/config/global_opts.h>
+#include <ucs/sys/event_set.h>
 
 #include <cstdarg>
 #include <cstdio>
@@ -13,7 +15,9 @@
 #include <utility>
 #include <vector>
 
-// Found before the library's own, which prints a backtrace and aborts.
+// What follows is found before the library's own of the same name.
+
+// As shipped it prints a backtrace and aborts.
 extern "C" [[noreturn]] void ucs_fatal_error_format(const char* file, unsigned line,
                                                     const char* function, const char* format, ...) {
   std::va_list arguments;
@@ -23,6 +27,49 @@ extern "C" [[noreturn]] void ucs_fatal_error_format(const char* file, unsigned l
   va_end(arguments);
   text.resize(std::min(text.size() - 1, static_cast<std::size_t>(std::max(size, 0))));
   throw shoal::UcxBroken(fmt::format("UCX broke at {}:{} ({}): {}", file, line, function, text));
+}
+
+namespace {
+
+// Whom a wait tells, and what it told.
+struct Told {
+  ucs_event_set_handler_t handler;
+  void* argument;
+  bool left_out = false;
+};
+
+void tell_of_one_thing(void* connection, ucs_event_set_types_t events, void* argument) {
+  Told& told = *static_cast<Told*>(argument);
+  if ((events & UCS_EVENT_SET_EVREAD) != 0 && (events & UCS_EVENT_SET_EVWRITE) != 0) {
+    told.left_out = true;
+    events &= ~static_cast<unsigned>(UCS_EVENT_SET_EVWRITE);
+  }
+  told.handler(connection, events, told.argument);
+}
+
+void tell_of_writing(void* connection, ucs_event_set_types_t events, void* argument) {
+  const Told& told = *static_cast<const Told*>(argument);
+  if ((events & UCS_EVENT_SET_EVWRITE) != 0)
+    told.handler(connection, UCS_EVENT_SET_EVWRITE, told.argument);
+}
+
+}  // namespace
+
+// UCX's TCP reads from a connection that is ready for both, then writes to it, although what it
+// read may have ended the connection: the peer's farewell, after we closed in the middle of a
+// message. It went on in freed memory. Here what could also be written to is looked for again
+// after the reading.
+extern "C" ucs_status_t ucs_event_set_wait(ucs_sys_event_set_t* set, unsigned* count,
+                                           int timeout_ms, ucs_event_set_handler_t handler,
+                                           void* argument) {
+  static const auto wait =
+      reinterpret_cast<decltype(&ucs_event_set_wait)>(dlsym(RTLD_NEXT, "ucs_event_set_wait"));
+  const unsigned most = *count;
+  Told told{handler, argument};
+  const ucs_status_t status = wait(set, count, timeout_ms, &tell_of_one_thing, &told);
+  if (status != UCS_OK || !told.left_out) return status;
+  unsigned writers = most;
+  return wait(set, &writers, 0, &tell_of_writing, &told);
 }
 
 namespace shoal {
