@@ -1,7 +1,10 @@
 #include "base/memory.h"
 
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <new>
 
@@ -9,6 +12,7 @@ namespace shoal {
 namespace {
 
 constexpr std::size_t kCacheLine = 64;
+constexpr std::size_t kSmallPage = 4096;
 constexpr std::size_t kLargePage = std::size_t{2} << 20U;
 
 std::shared_ptr<std::byte> from_the_heap(std::size_t bytes) {
@@ -20,10 +24,17 @@ std::shared_ptr<std::byte> from_the_heap(std::size_t bytes) {
   return {static_cast<std::byte*>(data), [whole](std::byte*) { std::free(whole); }};
 }
 
+bool begins_a_page(const std::byte* at) {
+  return reinterpret_cast<std::uintptr_t>(at) % kSmallPage == 0;
+}
+
 }  // namespace
 
 std::shared_ptr<std::byte> allocate_zeroed(std::size_t bytes) {
-  if (bytes < 2 * kLargePage) return from_the_heap(bytes);
+  return bytes < 2 * kLargePage ? from_the_heap(bytes) : allocate_pages(bytes);
+}
+
+std::shared_ptr<std::byte> allocate_pages(std::size_t bytes) {
   std::size_t room = bytes + kLargePage;
   void* const whole =
       mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -33,6 +44,26 @@ std::shared_ptr<std::byte> allocate_zeroed(std::size_t bytes) {
   std::align(kLargePage, bytes, data, room);
   madvise(data, bytes, MADV_HUGEPAGE);  // A kernel without large pages does without.
   return {static_cast<std::byte*>(data), [whole, mapped](std::byte*) { munmap(whole, mapped); }};
+}
+
+std::size_t show_pages(std::byte* room, const std::byte* there, std::size_t bytes) {
+  const std::size_t whole = bytes / kSmallPage * kSmallPage;
+  if (whole == 0 || !begins_a_page(room) || !begins_a_page(there)) return 0;
+  // A second mapping of the same memory, which only shared memory can have; and not at once where
+  // it shall be, because a refusal would leave a hole there. By number: UCX puts a mremap() of its
+  // own in the place of the C library's, which forgets where to.
+  const long second = syscall(SYS_mremap, there, 0, whole, MREMAP_MAYMOVE, nullptr);
+  if (second == -1) return 0;
+  if (syscall(SYS_mremap, second, whole, whole, MREMAP_MAYMOVE | MREMAP_FIXED, room) == -1)
+    throw std::bad_alloc();
+  return whole;
+}
+
+void clear_pages(std::byte* room, std::size_t bytes) {
+  if (mmap(room, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+      MAP_FAILED)
+    throw std::bad_alloc();
+  madvise(room, bytes, MADV_HUGEPAGE);
 }
 
 }  // namespace shoal

@@ -19,6 +19,9 @@ void apply_adam(const Rule& rule, const Terms& terms, const Piece& piece, Width 
   float* const w = piece.w;
   float* const m = piece.slot[0];
   float* const v = piece.slot[1];
+  const float* const from_w = piece.from_w;
+  const float* const from_m = piece.from_slot[0];
+  const float* const from_v = piece.from_slot[1];
   const bool decoupled = rule.kind == RuleKind::AdamW;
   const auto scale = static_cast<float>(terms.scale);
   const auto decay = static_cast<float>(decoupled ? 0 : terms.decay);
@@ -32,12 +35,15 @@ void apply_adam(const Rule& rule, const Terms& terms, const Piece& piece, Width 
   const auto eta = static_cast<float>(-terms.eta / (1 - std::pow(rule.beta1, t)));
   const auto epsilon = static_cast<float>(rule.epsilon);
   run_rule(width, piece, [=](std::size_t n, auto g) SHOAL_INLINE {
+    SHOAL_APART
     for (std::size_t i = 0; i < n; ++i) {
-      const float kept = keep * w[i];
-      const float d = std::fma(decay, w[i], g(i) * scale);
-      m[i] = std::fma(fresh1, d, beta1 * m[i]);
-      v[i] = std::fma(fresh2 * d, d, beta2 * v[i]);
-      w[i] = kept + eta * m[i] / (std::sqrt(v[i]) / unbias + epsilon);
+      const float kept = keep * from_w[i];
+      const float d = std::fma(decay, from_w[i], g(i) * scale);
+      const float mean = std::fma(fresh1, d, beta1 * from_m[i]);
+      const float square = std::fma(fresh2 * d, d, beta2 * from_v[i]);
+      m[i] = mean;
+      v[i] = square;
+      w[i] = kept + eta * mean / (std::sqrt(square) / unbias + epsilon);
     }
   });
 }

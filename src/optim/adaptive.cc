@@ -20,6 +20,9 @@ void apply_adaptive(const Rule& rule, const Terms& terms, const Piece& piece, Wi
   float* const w = piece.w;
   float* const s = piece.slot[0];
   float* const v = piece.slot[1];
+  const float* const from_w = piece.from_w;
+  const float* const from_s = piece.from_slot[0];
+  const float* const from_v = piece.from_slot[1];
   const auto scale = static_cast<float>(terms.scale);
   const auto decay = static_cast<float>(terms.decay);
   const auto epsilon = static_cast<float>(rule.epsilon);
@@ -29,27 +32,34 @@ void apply_adaptive(const Rule& rule, const Terms& terms, const Piece& piece, Wi
   const auto mu = static_cast<float>(rule.momentum);
   if (rule.kind == RuleKind::Adagrad) {
     run_rule(width, piece, [=](std::size_t n, auto g) SHOAL_INLINE {
+      SHOAL_APART
       for (std::size_t i = 0; i < n; ++i) {
-        const float d = std::fma(decay, w[i], g(i) * scale);
-        s[i] = std::fma(d, d, s[i]);
-        w[i] += eta * d / (std::sqrt(s[i]) + epsilon);
+        const float d = std::fma(decay, from_w[i], g(i) * scale);
+        const float sum = std::fma(d, d, from_s[i]);
+        s[i] = sum;
+        w[i] = from_w[i] + eta * d / (std::sqrt(sum) + epsilon);
       }
     });
   } else if (rule.momentum > 0) {
     run_rule(width, piece, [=](std::size_t n, auto g) SHOAL_INLINE {
+      SHOAL_APART
       for (std::size_t i = 0; i < n; ++i) {
-        const float d = std::fma(decay, w[i], g(i) * scale);
-        s[i] = std::fma(fresh * d, d, alpha * s[i]);
-        v[i] = mu * v[i] + d / (std::sqrt(s[i]) + epsilon);
-        w[i] = std::fma(eta, v[i], w[i]);
+        const float d = std::fma(decay, from_w[i], g(i) * scale);
+        const float mean = std::fma(fresh * d, d, alpha * from_s[i]);
+        const float u = mu * from_v[i] + d / (std::sqrt(mean) + epsilon);
+        s[i] = mean;
+        v[i] = u;
+        w[i] = std::fma(eta, u, from_w[i]);
       }
     });
   } else {
     run_rule(width, piece, [=](std::size_t n, auto g) SHOAL_INLINE {
+      SHOAL_APART
       for (std::size_t i = 0; i < n; ++i) {
-        const float d = std::fma(decay, w[i], g(i) * scale);
-        s[i] = std::fma(fresh * d, d, alpha * s[i]);
-        w[i] += eta * d / (std::sqrt(s[i]) + epsilon);
+        const float d = std::fma(decay, from_w[i], g(i) * scale);
+        const float mean = std::fma(fresh * d, d, alpha * from_s[i]);
+        s[i] = mean;
+        w[i] = from_w[i] + eta * d / (std::sqrt(mean) + epsilon);
       }
     });
   }

@@ -88,14 +88,18 @@ void apply_lamb(const Rule& rule, const Terms& terms, const Piece& piece, Width 
   const float* const g = piece.g;
   float* const m = piece.slot[0];
   float* const v = piece.slot[1];
+  const float* const from_w = piece.from_w;
+  const float* const from_m = piece.from_slot[0];
+  const float* const from_v = piece.from_slot[1];
   const Constants c = constants_of(rule, terms);
   const auto eta = static_cast<float>(-terms.eta * terms.ratio);
   run_wide(width, piece.n, [=](std::size_t n) SHOAL_INLINE {
+    SHOAL_APART
     for (std::size_t i = 0; i < n; ++i) {
-      const Moments after = moments(c, g[i], m[i], v[i]);
+      const Moments after = moments(c, g[i], from_m[i], from_v[i]);
       m[i] = after.m;
       v[i] = after.v;
-      w[i] = std::fma(eta, direction(c, after, w[i]), w[i]);
+      w[i] = std::fma(eta, direction(c, after, from_w[i]), from_w[i]);
     }
   });
 }

@@ -24,15 +24,19 @@ void apply_lars(const Rule& rule, const Terms& terms, const Piece& piece, Width 
   float* const w = piece.w;
   const float* const g = piece.g;
   float* const v = piece.slot[0];
+  const float* const from_w = piece.from_w;
+  const float* const from_v = piece.from_slot[0];
   const auto scale = static_cast<float>(terms.scale);
   const auto decay = static_cast<float>(terms.decay);
   const auto mu = static_cast<float>(rule.momentum);
   const auto eta = static_cast<float>(terms.eta * terms.ratio);
   run_wide(width, piece.n, [=](std::size_t n) SHOAL_INLINE {
+    SHOAL_APART
     for (std::size_t i = 0; i < n; ++i) {
-      const float d = std::fma(decay, w[i], g[i] * scale);
-      v[i] = std::fma(eta, d, mu * v[i]);
-      w[i] -= v[i];
+      const float d = std::fma(decay, from_w[i], g[i] * scale);
+      const float u = std::fma(eta, d, mu * from_v[i]);
+      v[i] = u;
+      w[i] = from_w[i] - u;
     }
   });
 }

@@ -18,6 +18,9 @@ struct Piece {
   std::array<float*, 2> slot{};  // as many as the rule has
   std::size_t n = 0;
   const float* more = nullptr;  // of the gradient, to be added to g; or nothing
+  // The state before the step: w and slot themselves, or elsewhere.
+  const float* from_w = nullptr;
+  std::array<const float*, 2> from_slot{};
 };
 
 // What is the same for all elements of a piece.

@@ -19,6 +19,8 @@ namespace shoal {
 void apply_sgd(const Rule& rule, const Terms& terms, const Piece& piece, Width width) {
   float* const w = piece.w;
   float* const v = piece.slot[0];
+  const float* const from_w = piece.from_w;
+  const float* const from_v = piece.from_slot[0];
   const auto scale = static_cast<float>(terms.scale);
   const auto decay = static_cast<float>(terms.decay);
   const auto mu = static_cast<float>(rule.momentum);
@@ -26,29 +28,35 @@ void apply_sgd(const Rule& rule, const Terms& terms, const Piece& piece, Width w
   if (rule.kind == RuleKind::Sgd && decay == 0) {
     const auto by = static_cast<float>(static_cast<double>(eta) * terms.scale);
     run_rule(width, piece, [=](std::size_t n, auto g) SHOAL_INLINE {
-      for (std::size_t i = 0; i < n; ++i) w[i] = std::fma(by, g(i), w[i]);
+      SHOAL_APART
+      for (std::size_t i = 0; i < n; ++i) w[i] = std::fma(by, g(i), from_w[i]);
     });
   } else if (rule.kind == RuleKind::Sgd) {
     run_rule(width, piece, [=](std::size_t n, auto g) SHOAL_INLINE {
+      SHOAL_APART
       for (std::size_t i = 0; i < n; ++i) {
-        const float d = std::fma(decay, w[i], g(i) * scale);
-        w[i] = std::fma(eta, d, w[i]);
+        const float d = std::fma(decay, from_w[i], g(i) * scale);
+        w[i] = std::fma(eta, d, from_w[i]);
       }
     });
   } else if (rule.kind == RuleKind::Momentum) {
     run_rule(width, piece, [=](std::size_t n, auto g) SHOAL_INLINE {
+      SHOAL_APART
       for (std::size_t i = 0; i < n; ++i) {
-        const float d = std::fma(decay, w[i], g(i) * scale);
-        v[i] = mu * v[i] + d;
-        w[i] = std::fma(eta, v[i], w[i]);
+        const float d = std::fma(decay, from_w[i], g(i) * scale);
+        const float u = mu * from_v[i] + d;
+        v[i] = u;
+        w[i] = std::fma(eta, u, from_w[i]);
       }
     });
   } else {
     run_rule(width, piece, [=](std::size_t n, auto g) SHOAL_INLINE {
+      SHOAL_APART
       for (std::size_t i = 0; i < n; ++i) {
-        const float d = std::fma(decay, w[i], g(i) * scale);
-        v[i] = mu * v[i] + d;
-        w[i] = std::fma(eta, std::fma(mu, v[i], d), w[i]);
+        const float d = std::fma(decay, from_w[i], g(i) * scale);
+        const float u = mu * from_v[i] + d;
+        v[i] = u;
+        w[i] = std::fma(eta, std::fma(mu, u, d), from_w[i]);
       }
     });
   }

@@ -76,21 +76,26 @@ void copy_state(const Rule& rule, const Piece& from, const Piece& to) {
     if (to.slot[s] != from.slot[s]) std::memcpy(to.slot[s], from.slot[s], from.n * sizeof(float));
 }
 
-// Moves the piece of w and slots by a step. A state that lies elsewhere is copied, and all terms of
-// a gradient but the last are added up, block by block, each small enough to be still in the
-// nearest cache when the rule's loop, which adds the last, comes to it, or what goes along.
+// Moves the piece of w and slots by a step. All terms of a gradient but the last are added up block
+// by block, each small enough to be still in the nearest cache when the rule's loop, which adds the
+// last, comes to it, or what goes along. A state that lies elsewhere is read there by the loop;
+// only for a rule of the user's own it is copied before, in blocks too.
 void apply_piece(const Rule& rule, const Terms& terms, const Shard& shard, std::size_t from,
                  std::size_t to, Width width) {
   const bool elsewhere = shard.before_w.arena != nullptr;
   const std::size_t K = shard.terms.size();
   constexpr std::size_t kBlock = 1024;
   const Along* const along = shard.along;
-  const std::size_t block = elsewhere || K > 2 || along != nullptr ? kBlock : to - from;
+  const bool copied = elsewhere && rule.own != nullptr;
+  const std::size_t block = copied || K > 2 || along != nullptr ? kBlock : to - from;
   std::array<float, kBlock> sum;
   for (std::size_t at = from; at < to; at += block) {
     const std::size_t end = std::min(to, at + block);
     Piece now = after(rule, shard, at, end);
-    if (elsewhere) copy_state(rule, before(rule, shard, at, end), now);
+    const Piece was = before(rule, shard, at, end);
+    if (copied) copy_state(rule, was, now);
+    now.from_w = was.w;
+    now.from_slot = {was.slot[0], was.slot[1]};
     if (along != nullptr && along->before) along->before(at, end);
     if (K > 0) now.g = shard.terms[0] + at;
     if (K > 1) now.more = shard.terms[K - 1] + at;

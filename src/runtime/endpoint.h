@@ -201,6 +201,17 @@ class Endpoint {
   // Zeroed memory for ranges that are published, aligned to 64 bytes: the window of this node where
   // it has one. It may outlive the endpoint.
   virtual std::shared_ptr<std::byte> allocate(Bytes size);
+  // How much was shown, from the beginning on; `lasts`: also what is written there later.
+  struct Shown {
+    Bytes size{};
+    bool lasts = false;
+  };
+  // Lets `room` show what lies `there`, in a Reading or in memory of allocate(), without a copy, as
+  // far as that can be. REQUIRES: `room` lies in allocate_pages() (base/memory.h).
+  virtual Shown show(MutBuf room, ConstBuf there) {
+    (void)room, (void)there;
+    return {};
+  }
   // From now on nothing of generations up to this one is received any more, and pending operations
   // of them are cancelled; done when every range they used is free. What outlives views (generation
   // 0) is retired by kForGood alone.

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
@@ -34,6 +35,9 @@ class Arena {
     if (substance == Substance::Real)
       data_ = std::reinterpret_pointer_cast<float>(allocate_zeroed(n.value() * sizeof(float)));
   }
+  // In this memory; none: a phantom.
+  Arena(Elements n, std::shared_ptr<std::byte> memory)
+      : size_(n), data_(std::reinterpret_pointer_cast<float>(std::move(memory))) {}
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 

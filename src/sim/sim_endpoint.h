@@ -67,6 +67,7 @@ class SimEndpoint final : public Endpoint, private Mailbox::Host {
 
   NodeId self() const override { return self_; }
   Task<void> retire(GroupId group, Generation generation) override;
+  Shown show(MutBuf room, ConstBuf there) override;
 
   // For the world.
   void deliver(Packet& packet);

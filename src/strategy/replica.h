@@ -70,10 +70,16 @@ struct Replica {
 
   // The state: parameters, then the rest of the model's state (learner/layout.h), and the
   // optimizer's slots, one after the other.
-  Range w() { return copies_[now_].w.all(); }
+  Range w() { return seen_.value_or(whole_w()); }
   Range slots() { return copies_[now_].slots.all(); }
   Range parameters() { return w().slice(Elements(0), N); }
   Range rest() { return w().slice(N, w().n - N); }
+
+  // While parts of the parameters are with their owners (held_parts.h): where they are seen as one,
+  // to be read only; and the own array, in which they are not up to date then.
+  void see(Range w) { seen_ = w; }
+  void see_whole() { seen_.reset(); }
+  Range whole_w() { return copies_[now_].w.all(); }
 
   // Where the state after the step is made, if not in place: it counts when they are exchanged.
   Range next_w() { return next().w.all(); }
@@ -110,6 +116,7 @@ struct Replica {
   std::size_t g_now_ = 0;
   std::deque<Copy> copies_;
   std::size_t now_ = 0;
+  std::optional<Range> seen_;
 };
 
 // Keeps the state where it outlives every process. Implemented by train/, on checkpoints.

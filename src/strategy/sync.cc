@@ -86,7 +86,7 @@ class Worker {
     if (!options_.audit) return 0;
     Hash both;
     both.add(hash_of(std::span<const float>(replica_.w().data())));
-    both.add(step_.held_slots().hash());
+    both.add(step_.held_parts().hash_of_slots());
     return both.value();
   }
   void note(EventKind kind, Generation generation, std::uint64_t a, std::uint64_t b,
@@ -147,7 +147,7 @@ Task<bool> Worker::in_view(ViewPtr view) {
   } catch (...) {
     if (!error) error = std::current_exception();
   }
-  step_.held_slots().release();
+  step_.held_parts().release();
   lending.cancel();
   co_await lending.join();
   if (error) std::rethrow_exception(error);
@@ -285,15 +285,15 @@ Task<void> Worker::save() {
   const std::uint64_t state = hash();
   note(EventKind::CheckpointBegun, last_, step, state, 0);
   learner_.pause();
-  co_await step_.held_slots().gather();
+  co_await step_.held_parts().gather();
   co_await keeper_.save(replica_);
   if (journal_ != nullptr) journal_->saved(replica_.step);
   note(EventKind::CheckpointDone, last_, step, state, 0);
 }
 
 Task<void> Worker::gather_slots() {
-  co_await step_.held_slots().gather();
-  step_.held_slots().release();
+  co_await step_.held_parts().gather();
+  step_.held_parts().release();
 }
 
 bool Worker::evaluation_due() const {

@@ -23,7 +23,7 @@
 //   N/P, and those of the optimizer's slots, update of N/P; root: two trees, update of N at rank 0.
 // Deviations: the sum is not averaged over workers but over samples, so that uneven shares count
 //   right. Owners have the optimizer's slots copied too, or on one host read where they lie, also
-//   when they are lost (held_slots.h): any worker that is left can go on.
+//   when they are lost (held_parts.h): any worker that is left can go on.
 // Failure: a worker may be lost or join at any moment. The step at hand is dropped or finished by
 //   all alike (recovery.h), and lost shares are dealt again: every step is applied exactly once and
 //   every sample of an epoch counts exactly once. A newcomer gets the state while the others make
@@ -61,6 +61,9 @@ struct SyncOptions {
   // Buckets of the gradient are joined to the size that turns out best, if that changes no bits
   // (bucket_tuner.h): above 0, the size of the smallest.
   Bytes tune_buckets{0};
+  // Of so many bytes on the parameters stay with the owners of their parts, on one host
+  // (held_parts.h): less would not be worth a message more.
+  Bytes hold_parameters{4 << 20};
   Bytes chunk{512 << 10};  // at most, where what is needed first goes first (recipe.priority)
   Step save_every{0};      // 0: only at the end
   bool evaluate = false;   // at every epoch's end, and at the end

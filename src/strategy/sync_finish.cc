@@ -52,9 +52,9 @@ Task<void> SyncStep::returned(const std::uint64_t& lent) {
 // What finish() may change.
 Task<void> SyncStep::all_returned() {
   co_await returned(state_lent_);
-  if (!slots_.held()) co_return;
-  co_await returned(slots_.lent_before());
-  if (!slots_.prepared()) co_await returned(slots_.lent());
+  if (!parts_.held()) co_return;
+  co_await returned(parts_.lent_before());
+  if (!parts_.prepared()) co_await returned(parts_.lent());
 }
 
 void SyncStep::lend(const Group& group, std::uint64_t& lent, Range range, std::uint64_t number,
@@ -121,12 +121,12 @@ Task<void> SyncStep::finish(const Group& group) {
   (group.size() == 1 ? report_.update : report_.wait) = after;
 }
 
-// The own part is updated here; those of the others are copied from where they are, or made here
-// too. Of two workers each makes both parts: that passes over no more memory than to copy one, and
-// nobody waits for it. They go through them in the same order, so that one finds in the cache which
-// gradients the other has just read, and begin with what backward has made last.
+// The own part is updated here; those of the others are seen or copied where they are, or made here
+// too. Of two workers each makes both parts of a short model: that passes over no more memory than
+// to copy one, and nobody waits for it. They go through them in the same order, so that one finds
+// in the cache which gradients the other has just read, and begin with what backward has made last.
 Task<void> SyncStep::finish_parts(const Group& group) {
-  if (added_late_ && group.size() == 2) {
+  if (added_late_ && group.size() == 2 && !parts_.held()) {
     const std::vector<const float*> terms = terms_of(group, replica_.g().all());
     co_await apply(replica_.g().all(), terms);
     co_return;
@@ -134,19 +134,29 @@ Task<void> SyncStep::finish_parts(const Group& group) {
   co_await apply_part(group, group.rank);
   parts_there_.clear();
   parts_there_.resize(group.size());
-  for (auto& there : parts_there_) there.resize(arrays_copied() + (slots_.held() ? 1 : 0));
+  for (auto& there : parts_there_) there.resize(arrays_copied() + (parts_.held() ? 1 : 0));
   parts_taken_.assign(group.size(), false);
   parts_taken_[group.rank.value()] = true;
   co_await share_parts(group);
-  for (std::uint32_t r = 0; r < group.size(); ++r)
+  bool whole = false;
+  for (std::uint32_t r = 0; r < group.size(); ++r) {
     if (!parts_taken_[r]) co_await take_part(group, Rank(r));
+    if (!parts_taken_[r]) whole = true;
+  }
+  if (!parts_.parameters_held()) co_return;
+  // What was made here instead of its owner is in the whole.
+  if (whole) {
+    co_await parts_.gather();
+  } else {
+    co_await parts_.see();
+  }
 }
 
 // An owner that is late or lost is not waited for: what its part is made of is here.
 Task<void> SyncStep::share_parts(const Group& group) {
   for (unsigned a = 0; a < arrays_copied(); ++a)
     lend(group, state_lent_, array_part(part(group, group.rank), a, false), parts_operation(a));
-  if (slots_.held()) lend(group, slots_.lent(), slots_.now(), parts_operation(1), true);
+  if (parts_.held()) lend(group, parts_.lent(), parts_.now().all, parts_operation(1), true);
   bool lost = false;
   try {
     auto first = co_await race(node_.membership.after(group.view->generation), hear_parts(group));
@@ -169,9 +179,10 @@ Task<void> SyncStep::hear_parts(const Group& group) {
 Task<void> SyncStep::hear_part(const Group& group, Rank owner) {
   std::vector<std::optional<Reading>>& there = parts_there_[owner.value()];
   for (unsigned a = 0; a < there.size(); ++a) {
-    const Bytes size =
-        a < arrays_copied() ? part(group, owner).bytes().size : slots_.size_of(owner);
-    co_await read_there(group, owner, group.tag(parts_operation(a), 0), size, there[a]);
+    const bool copied = a < arrays_copied();
+    const Bytes size = copied ? part(group, owner).bytes().size : parts_.size_of(owner);
+    const Tag tag = group.tag(parts_operation(copied ? a : 1), 0);
+    co_await read_there(group, owner, tag, size, there[a]);
   }
   co_await take_part(group, owner);
 }
@@ -180,14 +191,14 @@ Task<void> SyncStep::take_part(const Group& group, Rank owner) {
   std::vector<std::optional<Reading>>& there = parts_there_[owner.value()];
   const bool all = std::ranges::all_of(there, [](const auto& array) { return array.has_value(); });
   if (!all) {
-    if (slots_.held()) co_await slots_.take_over(owner);
+    if (parts_.held()) co_await parts_.take_over(owner);
     co_await apply_part(group, owner);
     co_return;
   }
   const Range g = part(group, owner);
   for (unsigned a = 0; a < arrays_copied(); ++a)
     co_await copy(node_.env, array_part(g, a, false), floats_of(there[a]));
-  if (slots_.held()) slots_.took(owner, std::move(*there[1]));
+  if (parts_.held()) co_await parts_.took(owner, *there.back());
   parts_taken_[owner.value()] = true;
 }
 
@@ -214,7 +225,7 @@ Shard SyncStep::shard_of(Range own) {
     return k == 0 ? all : all.slice(own.at, replica_.N * (k - 1) + own.n);
   };
   const bool next = !in_place_;
-  Shard shard{(next ? replica_.next_w() : replica_.w()).slice(own.at, own.n),
+  Shard shard{(next ? replica_.next_w() : replica_.whole_w()).slice(own.at, own.n),
               own,
               of_slots(next ? replica_.next_slots() : replica_.slots()),
               own.at,
@@ -230,15 +241,18 @@ Shard SyncStep::shard_of(Range own) {
 
 Task<void> SyncStep::apply(Range own, std::span<const float* const> terms, bool held) {
   while (!replica_.valid) co_await state_here_.wait();
-  if (held) co_await slots_.prepare();
+  if (held) co_await parts_.prepare();
   if (own.n == Elements(0)) co_return;
   Shard shard = shard_of(own);
   shard.terms = terms;
   if (held) {
-    shard.slots = slots_.next();
+    const HeldParts::Part now = parts_.now();
+    const HeldParts::Part next = parts_.next();
+    shard.before_w = parts_.parameters_held() ? now.w : shard.w;
+    if (parts_.parameters_held()) shard.w = next.w;
+    shard.before_slots = now.slots;
+    shard.slots = next.slots;
     shard.stride = own.n;
-    shard.before_w = shard.w;
-    shard.before_slots = slots_.now();
   }
   co_await shoal::apply(node_.env, options_.rule, update_step(), shard, total_);
 }
@@ -251,9 +265,9 @@ Task<void> SyncStep::apply_part(const Group& group, Rank owner) {
   } else {
     terms = {owner == group.rank ? own.data().data() : floats_of(gradients_there_[owner.value()])};
   }
-  const bool held = slots_.held() && owner == group.rank;
+  const bool held = parts_.held() && owner == group.rank;
   co_await apply(own, terms, held);
-  if (held) slots_.stepped();
+  if (held) parts_.stepped();
 }
 
 // Sums of squares over all parameters, from those over each member's part.

@@ -25,6 +25,26 @@ constexpr std::uint64_t kLinks = std::uint64_t{7} << 44U;
 constexpr std::uint64_t kMeetings = std::uint64_t{8} << 44U;
 constexpr std::uint64_t kMeetingsMax = 4096;  // in a step
 
+// What lies with its owner and is seen by all begins with a page.
+constexpr Elements kPageElements{4096 / sizeof(float)};
+
+// Nearly equal parts, of whole units where there are many of these for each; the last unit may be
+// cut off.
+Cuts cuts_of_view(Elements n, std::uint64_t parts, Elements unit) {
+  constexpr std::uint64_t kMany = 64;
+  const std::uint64_t size = n.value() >= kMany * parts * unit.value() ? unit.value() : 1;
+  const std::uint64_t units = (n.value() + size - 1) / size;
+  Cuts cuts;
+  for (std::uint64_t i = 0; i < parts; ++i) {
+    const auto before = [&](std::uint64_t k) {
+      return Elements(
+          std::min(n.value(), size * (k * (units / parts) + std::min(k, units % parts))));
+    };
+    cuts.push_back({before(i), before(i + 1) - before(i)});
+  }
+  return cuts;
+}
+
 }  // namespace
 
 SyncStep::SyncStep(Node& node, Learner& learner, Replica& replica, const SyncOptions& options)
@@ -33,7 +53,7 @@ SyncStep::SyncStep(Node& node, Learner& learner, Replica& replica, const SyncOpt
       replica_(replica),
       options_(options),
       segments_(segments_of(learner.layout())),
-      slots_(node, replica, slots(options.rule), learner.substance()),
+      parts_(node, replica, slots(options.rule), learner.substance()),
       updater_(options.recipe.updater),
       shard_sums_(node, replica.N, learner.substance()) {
   make_encoder();
@@ -58,16 +78,16 @@ void SyncStep::begin_view(const View& view, std::vector<bool> guests) {
   if (goes_early_) in_place_ = false;
   added_late_ = in_place_ && updater == Updater::Owners && view.size() > 1 &&
                 options_.recipe.shards == 0 && rounds(options_.rule) == 0;
+  // Running statistics are written by forward passes, beside the parameters.
+  const bool parameters_stay = added_late_ && replica_.rest().n == Elements(0) &&
+                               replica_.g().bytes().size >= options_.hold_parameters;
   // Two that make both parts (finish_parts) have all of them anyway; norms may need them whole.
-  const bool stay = in_place_ && updater == Updater::Owners &&
-                    view.size() > (added_late_ ? 2 : 1) && slots(options_.rule) > 0 &&
-                    rounds(options_.rule) == 0;
-  Cuts parts;
-  for (std::uint32_t r = 0; stay && r < view.size(); ++r) {
-    const Range of_r = part_of(replica_.g().all(), r, view.size());
-    parts.push_back({of_r.at, of_r.n});
-  }
-  slots_.begin_view(std::move(parts), *view.rank_of(node_.id));
+  const bool slots_stay = in_place_ && updater == Updater::Owners &&
+                          view.size() > (added_late_ ? 2 : 1) && slots(options_.rule) > 0 &&
+                          rounds(options_.rule) == 0;
+  cuts_ = cuts_of_view(replica_.N, view.size(), parameters_stay ? kPageElements : Elements(1));
+  parts_.begin_view(parameters_stay || slots_stay ? cuts_ : Cuts(), *view.rank_of(node_.id),
+                    parameters_stay);
   const bool tunes = options_.tune_buckets > Bytes(0) && updater == Updater::Owners &&
                      !added_late_ && options_.recipe.shards == 0 && options_.recipe.overlap &&
                      view.size() > 1;
@@ -295,7 +315,7 @@ Range SyncStep::own_part(const Group& group, const Ready& bucket) {
 // Of one array of the state, 0 being the parameters, what belongs to these elements of the
 // gradient.
 Range SyncStep::array_part(const Range& of_g, unsigned array, bool next) {
-  const Range all = array == 0 ? (next ? replica_.next_w() : replica_.w())
+  const Range all = array == 0 ? (next ? replica_.next_w() : replica_.whole_w())
                                : (next ? replica_.next_slots() : replica_.slots());
   return all.slice(array == 0 ? of_g.at : replica_.N * (array - 1) + of_g.at, of_g.n);
 }

@@ -10,10 +10,10 @@
 //
 // Until all have told, nothing of the state is changed; after that each can finish the step by
 // itself, whatever happens to the others: either it has the whole sum, or it holds what that is
-// made of where it lies, in memory that outlives the processes of the others. So the parameters are
-// updated in place, and the optimizer's slots stay with the owners (held_slots.h). Where parts come
-// from other hosts, or all of it from a root, there is no such thing: there a second copy of the
-// state is made before all tell, and counts after.
+// made of where it lies, in memory that outlives the processes of the others. So short parameters
+// are updated in place, and long ones and the optimizer's slots stay with the owners
+// (held_parts.h). Where parts come from other hosts, or all of it from a root, there is no such
+// thing: there a second copy of the state is made before all tell, and counts after.
 //
 // A recipe with logical shards sums the gradient of each in one fixed tree (fixed_tree.h); one that
 // does not wait for all asks rank 0 whose gradients count (turnout.h). Both exchange at the end.
@@ -46,7 +46,7 @@
 #include "runtime/channel.h"
 #include "runtime/task_group.h"
 #include "strategy/bucket_tuner.h"
-#include "strategy/held_slots.h"
+#include "strategy/held_parts.h"
 #include "strategy/journal.h"
 #include "strategy/own_state.h"
 #include "strategy/pass_meeting.h"
@@ -108,7 +108,7 @@ class SyncStep {
     lending_ = &lending;
     gradients_lent_ = {};
     state_lent_ = 0;
-    slots_.lent_anew();
+    parts_.lent_anew();
   }
   // Until the step can be finished. May be given up at any time.
   Task<void> run(const Group& group);
@@ -127,8 +127,8 @@ class SyncStep {
   // Whether steps take so much longer or shorter that the choice should be made again: the same on
   // all members.
   bool links_changed() const;
-  // The optimizer's slots, which may lie with the owners of parts.
-  HeldSlots& held_slots() { return slots_; }
+  // What of the state may lie with the owners of parts.
+  HeldParts& held_parts() { return parts_; }
   // What no other worker has: what an encoding has not sent yet.
   std::vector<OwnArray> own();
   // That of workers which are not in the view.
@@ -230,12 +230,16 @@ class SyncStep {
   Task<void> returned(const std::uint64_t& lent);
   Task<void> all_returned();
   Range part(const Group& group, Rank owner) {
-    return part_of(replica_.g().all(), owner.value(), group.size());
+    SHOAL_CHECK_EQ(cuts_.size(), group.size());
+    return cut_of(replica_.g().all(), cuts_[owner.value()]);
   }
   Range array_part(const Range& of_g, unsigned array, bool next);
   Cuts cuts_of(const Group& group, const Ready& bucket);
   std::uint64_t parts_operation(unsigned array) const;
-  unsigned arrays_copied() const { return 1 + (slots_.held() ? 0 : slots(options_.rule)); }
+  unsigned arrays_copied() const {
+    if (parts_.parameters_held()) return 0;
+    return 1 + (parts_.held() ? 0 : slots(options_.rule));
+  }
   Task<void> apply(Range own, std::span<const float* const> terms = {}, bool held = false);
   Task<void> apply_part(const Group& group, Rank owner);
   Task<Sums> norms(const Group& group);
@@ -249,9 +253,10 @@ class SyncStep {
   Replica& replica_;
   const SyncOptions& options_;
   const std::vector<Segment> segments_;
-  HeldSlots slots_;
+  HeldParts parts_;
   Updater updater_;  // the recipe's, or what the encodings that were chosen ask for
   // Of the view.
+  Cuts cuts_;  // whose part is what
   std::vector<bool> guests_;
   std::vector<double> speeds_;  // samples a second, by rank; 0: not known yet
   Signal state_here_;

@@ -172,6 +172,10 @@ Scenario sync_scenario(Seed seed) {
   Random norms(seed, Purpose::Recipe, 4);
   if (norms.chance(0.2) && !encodes(job->sync.recipe)) job->sync.rule.clip_norm = 1e9;
   if (more.chance(0.5)) job->sync.tune_buckets = Bytes(more.between(1, 100));
+  // On one host, where all of the state is parameters, they stay with their owners.
+  Random holds(seed, Purpose::Recipe, 5);
+  if (holds.chance(0.6)) job->sync.hold_parameters = Bytes(0);
+  if (holds.chance(0.4)) job->problem.statistics = false;
 
   Scenario scenario;
   const std::size_t P = random.between(2, 9);

@@ -1,11 +1,14 @@
 // Endpoint conformance: messages that are read where they lie.
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <optional>
 
 #include "conformance/messages.h"
 #include "conformance/worlds.h"
+#include "runtime/mosaic.h"
 #include "runtime/range.h"
+#include "runtime/task_group.h"
 
 namespace shoal {
 namespace {
@@ -67,6 +70,10 @@ TEST_P(EndpointWindow, WhatIsPublishedMayBeReceived) {
     }
     co_await finish(node, everyone(2));
   });
+}
+
+Task<void> publish(Node& node, NodeId to, Tag tag, ConstBuf range) {
+  co_await node.endpoint.publish(to, tag, range);
 }
 
 Task<void> publish_and_tell(Node& node, NodeId to, Tag tag, ConstBuf range, bool& done) {
@@ -154,6 +161,45 @@ TEST_P(EndpointWindow, AnArenaOfTheEndpointIsZeroAndItsRangesTravel) {
       const Reading r = co_await node.endpoint.read(from(NodeId(0), tag_of(now, 1)));
       std::memcpy(middle.data().data(), r.data().data, r.size().value());
       EXPECT_EQ(middle.data()[49'999], 49'999.0F);
+    }
+    co_await finish(node, everyone(2));
+  });
+}
+
+// As workers do with parameters whose parts stay with their owners: each makes its part in two
+// arrays by turns, and sees those of all as one.
+TEST_P(EndpointWindow, PartsOfSeveralAreSeenAsOneArrayStepAfterStep) {
+  constexpr Elements kAll{100'003};
+  const Cuts parts = {{Elements(0), Elements(40'960)}, {Elements(40'960), Elements(59'043)}};
+  world->run(2, [&](Node& node) -> Task<void> {
+    const Generation now = co_await first_generation(node);
+    const std::size_t own = node.id.value();
+    const NodeId other = node_id(1 - own);
+    std::deque<Arena> turns;
+    std::deque<Mosaic> seen;
+    for (int turn = 0; turn < 2; ++turn) {
+      turns.emplace_back(node.endpoint, parts[own].n, Substance::Real);
+      seen.emplace_back(kAll, Substance::Real);
+    }
+    for (std::uint64_t step = 0; step < 6; ++step) {
+      if (step == 4)
+        for (Mosaic& mosaic : seen) mosaic.forget();
+      Arena& made = turns[step % 2];
+      for (std::size_t i = 0; i < parts[own].n.value(); ++i)
+        made.data()[i] = static_cast<float>(10 * (parts[own].at.value() + i) + step);
+      co_await with_group([&](TaskGroup& tasks) -> Task<> {
+        tasks.spawn(publish(node, other, tag_of(now, step), made.bytes()));
+        const Reading there = co_await node.endpoint.read(from(other, tag_of(now, step)));
+        Mosaic& mosaic = seen[step % 2];
+        co_await mosaic.set(node, parts[1 - own],
+                            reinterpret_cast<const float*>(there.data().data));
+        co_await mosaic.set(node, parts[own], made.data());
+        const auto all = mosaic.all().data();
+        EXPECT_EQ(all.size(), kAll.value());
+        for (std::size_t i = 0; i < all.size(); i += 997)
+          EXPECT_EQ(all[i], static_cast<float>(10 * i + step)) << "step " << step;
+        EXPECT_EQ(all.back(), static_cast<float>(10 * (kAll.value() - 1) + step));
+      });
     }
     co_await finish(node, everyone(2));
   });

@@ -267,7 +267,10 @@ TEST(Update, AllWidthsGiveTheSameBits) {
       plain.draw(Seed(8));
       const Terms terms{.eta = 0.1, .t = 3, .scale = 0.3, .decay = rule.weight_decay, .ratio = 0.7};
       const auto piece_of = [&](Model& m) {
-        return Piece{m.w.data(), m.g.data(), {m.s.data(), m.s.data() + n}, n};
+        Piece piece{m.w.data(), m.g.data(), {m.s.data(), m.s.data() + n}, n};
+        piece.from_w = piece.w;
+        piece.from_slot = {piece.slot[0], piece.slot[1]};
+        return piece;
       };
       const double squares = squares_of(plain.g.data(), n, Width::Plain);
       Squares lamb;
@@ -453,6 +456,30 @@ TEST(Update, NothingIsNothing) {
   run(update(env, rule, {.eta = 0.1, .t = 1, .samples = 1}, model.all()));
 }
 
+TEST(Update, AStateThatLiesElsewhereIsReadThereAndStays) {
+  for (const Rule& rule : all_rules()) {
+    const std::size_t n = 2600;  // more than two blocks
+    Model in_place(rule, n), before(rule, n), after(rule, n);
+    in_place.draw(Seed(12));
+    before.draw(Seed(12));
+    after.draw(Seed(13));
+    CountingEnv env;
+    const UpdateStep step{.eta = 0.1, .t = 2, .samples = 2};
+    run(update(env, rule, step, in_place.all()));
+    Shard shard = after.all();
+    shard.g = before.all().g;
+    shard.before_w = before.all().w;
+    shard.before_slots = before.all().slots;
+    run(update(env, rule, step, shard));
+    EXPECT_EQ(copy_of(after.w), copy_of(in_place.w)) << describe(rule);
+    EXPECT_EQ(copy_of(after.s), copy_of(in_place.s)) << describe(rule);
+    Model untouched(rule, n);
+    untouched.draw(Seed(12));
+    EXPECT_EQ(copy_of(before.w), copy_of(untouched.w)) << describe(rule);
+    EXPECT_EQ(copy_of(before.s), copy_of(untouched.s)) << describe(rule);
+  }
+}
+
 TEST(Update, ALongRangeIsWorkedOnInSlices) {
   const Rule rule = parse_rule("momentum");
   const std::size_t n = 3 * kSliceElements + 17;
@@ -460,8 +487,10 @@ TEST(Update, ALongRangeIsWorkedOnInSlices) {
   model.draw(Seed(12));
   expected.draw(Seed(12));
   const Terms terms{.eta = 0.1, .t = 1, .scale = 0.5, .decay = 0, .ratio = 1};
-  apply_rule(rule, terms, {expected.w.data(), expected.g.data(), {expected.s.data()}, n},
-             Width::Plain);
+  Piece all{expected.w.data(), expected.g.data(), {expected.s.data()}, n};
+  all.from_w = all.w;
+  all.from_slot[0] = all.slot[0];
+  apply_rule(rule, terms, all, Width::Plain);
   CountingEnv env;
   run(update(env, rule, {.eta = 0.1, .t = 1, .samples = 2}, model.all()));
   EXPECT_EQ(copy_of(model.w), copy_of(expected.w));

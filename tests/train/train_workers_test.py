@@ -18,6 +18,8 @@ STRIKES = int(os.environ.get("SHOAL_STRIKES", "2"))
 # Steps of a millisecond or so.
 TINY = ["--model", "mlp:8-16-3", "--data", "synthetic:blobs,features=8,n=2000,test=64", "--batch", "5",
         "--schedule", "constant"]
+# Of 4.9 MB: such parameters stay with the owners of their parts.
+LARGE = ["--model", "mlp:8-1200-1000-3", *TINY[2:4], "--batch", "50", "--schedule", "constant"]
 FASHION = ["--model", "linear", "--data", "fashion-mnist", "--batch", "50", "--epochs", "1"]
 
 
@@ -75,6 +77,13 @@ class Together(WorkersTest):
                 for waits in ("asleep", "awake")}
         self.assertEqual(len(made), 1)
 
+    def test_parameters_that_stay_with_their_owners_are_those_that_everyone_makes(self):
+        for optimizer in "sgd", "momentum", "adam":
+            made = {self.train(self.scratch / f"{optimizer}-{update}", *LARGE, "--steps", "30", "--workers", "2",
+                               "--optimizer", optimizer, "--update", update)["params_sha256"]
+                    for update in ("owners", "everyone")}
+            self.assertEqual(len(made), 1, optimizer)
+
     def test_only_one_of_them_prints(self):
         finished = self.start(self.scratch / "prints", *TINY, "--epochs", "1", "--workers", "3").finish()
         self.assertEqual(finished.code, 0, finished)
@@ -130,6 +139,21 @@ class Killed(WorkersTest):
                 self.gone(training)
             self.begun(training)
             self.assertEqual(self.assert_all_counted(training, 4)["lost_nodes"], STRIKES)
+
+    def test_who_has_parameters_that_only_it_keeps(self):
+        draw = random.Random(7)
+        for workers in 2, 4:
+            folder = self.scratch / f"large-{workers}"
+            training = self.start(folder, *LARGE, "--epochs", "30", "--workers", str(workers))
+            for strike in range(STRIKES):
+                self.begun(training, workers)
+                time.sleep(draw.random() * 0.2)
+                self.strike(training, strike % workers)
+                self.gone(training, workers)
+            self.begun(training, workers)
+            s = self.assert_whole(training, folder, 2000, 30)
+            self.assertEqual(s["lost_nodes"], STRIKES)
+            self.assertGreater(s["test_accuracy"], 0.9)
 
     def test_in_the_first_second(self):
         draw = random.Random(6)

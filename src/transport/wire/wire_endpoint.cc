@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/memory.h"
 #include "transport/wire/own_carrier.h"
 
 namespace shoal {
@@ -68,6 +69,11 @@ std::shared_ptr<std::byte> WireEndpoint::allocate(Bytes size) {
   auto* const aligned = reinterpret_cast<std::byte*>(
       (reinterpret_cast<std::uintptr_t>(data) + kHugePage.value() - 1) & ~(kHugePage.value() - 1));
   return {aligned, [data, whole](std::byte*) { munmap(data, whole); }};
+}
+
+// What came by a network, or from a thread, lies in memory that is not shared: it is refused.
+Endpoint::Shown WireEndpoint::show(MutBuf room, ConstBuf there) {
+  return {Bytes(show_pages(room.data, there.data, there.size.value())), true};
 }
 
 // ---- Sending

@@ -52,6 +52,7 @@ class WireEndpoint final : public LiveEndpoint, private Mailbox::Host, private C
   NodeId self() const override { return self_.node; }
   Task<void> retire(GroupId group, Generation generation) override;
   std::shared_ptr<std::byte> allocate(Bytes size) override;
+  Shown show(MutBuf room, ConstBuf there) override;
 
   void adopt(const ViewPtr& view) override;
   void lose(NodeId peer, Incarnation life, const std::string& why) override;

@@ -1,5 +1,5 @@
-// The optimizer's slots stay with the owners of their parts, and nobody who is lost takes them
-// away.
+// The optimizer's slots stay with the owners of their parts, and parameters too, and nobody who is
+// lost takes them away.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,11 +13,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class HeldSlotsStory : public testing::Test {
+// Whether parameters stay, too.
+class HeldPartsStory : public testing::TestWithParam<bool> {
  protected:
   SyncJob job;
 
-  HeldSlotsStory() { job.sync.recipe.updater = Updater::Owners; }
+  HeldPartsStory() {
+    job.sync.recipe.updater = Updater::Owners;
+    if (GetParam()) job.sync.hold_parameters = Bytes(0);
+  }
 
   // Of one host, where parts are read in place. Of a step of some 30 ms most is update and copies.
   static Cluster cluster(std::size_t P) {
@@ -52,7 +56,10 @@ class HeldSlotsStory : public testing::Test {
   }
 };
 
-TEST_F(HeldSlotsStory, AreThoseOfOneWorkerAndWholeAtTheEnd) {
+INSTANTIATE_TEST_SUITE_P(Slots, HeldPartsStory, testing::Bool(),
+                         [](const auto& which) { return which.param ? "AndParameters" : "Alone"; });
+
+TEST_P(HeldPartsStory, AreThoseOfOneWorkerAndWholeAtTheEnd) {
   for (const RuleKind kind : {RuleKind::Momentum, RuleKind::Adam})
     for (const std::uint32_t shards : {0U, 8U}) {
       job.sync.rule = default_rule(kind);
@@ -70,7 +77,7 @@ TEST_F(HeldSlotsStory, AreThoseOfOneWorkerAndWholeAtTheEnd) {
 }
 
 // Steps of a rule with two slots take as much copying as those of one with none.
-TEST_F(HeldSlotsStory, AreNotCopiedInAStep) {
+TEST_P(HeldPartsStory, AreNotCopiedInAStep) {
   const auto step_s = [&](RuleKind kind) {
     job.sync.rule = default_rule(kind);
     Cluster c = cluster(4);
@@ -81,21 +88,27 @@ TEST_F(HeldSlotsStory, AreNotCopiedInAStep) {
     return seconds(run(c).end - few) / 20;
   };
   const double without = step_s(RuleKind::Sgd);
-  EXPECT_GT(without, 1e-4 * 101 * 3 / 4);  // Three of four parts of the parameters are copied.
+  const double copied = 1e-4 * 101 * 3 / 4;  // three of four parts of the parameters
+  if (GetParam()) {
+    EXPECT_LT(without, 0.2 * copied);
+  } else {
+    EXPECT_GT(without, copied);
+  }
   EXPECT_LT(step_s(RuleKind::Adam), 1.05 * without);
 }
 
-TEST_F(HeldSlotsStory, OfAnOwnerThatIsLostAtAnyMomentAreStillThere) {
+TEST_P(HeldPartsStory, OfAnOwnerThatIsLostAtAnyMomentAreStillThere) {
   job.sync.rule = default_rule(RuleKind::Adam);
   run(cluster(1));
   const std::vector<float> w = job.results.begin()->second;
   const std::vector<float> slots = job.slots_left.begin()->second;
   std::uint64_t finished_without = 0;
   for (Duration at = 40ms; at < 80ms; at += 300us) {
-    World world(cluster(4), {.seed = Seed(4)});
-    world.at(Time(at), [&] { world.kill(NodeId(2), false); });
+    const std::size_t P = at / 300us % 2 == 0 || !GetParam() ? 4 : 2;
+    World world(cluster(P), {.seed = Seed(4)});
+    world.at(Time(at), [&] { world.kill(NodeId(static_cast<std::uint32_t>(P / 2)), false); });
     const Outcome o = run(world);
-    ASSERT_EQ(job.results.size(), 3U);
+    ASSERT_EQ(job.results.size(), P - 1);
     expect_as_of_one_worker(w, slots);
     const auto probe = o.probes.find("sync: a step was finished without its owners");
     if (probe != o.probes.end()) finished_without += probe->second;
@@ -103,7 +116,7 @@ TEST_F(HeldSlotsStory, OfAnOwnerThatIsLostAtAnyMomentAreStillThere) {
   EXPECT_GT(finished_without, 0U);  // Some moments were those between two parts of an update.
 }
 
-TEST_F(HeldSlotsStory, AreSavedWhole) {
+TEST_P(HeldPartsStory, AreSavedWhole) {
   job.sync.rule = default_rule(RuleKind::Momentum);
   run(cluster(1));
   const std::vector<float> w = job.results.begin()->second;
