@@ -143,6 +143,10 @@ class Parts(ServersTest):
         training = self.start(folder, *TINY, "--epochs", "20", "--workers", "3", "--servers", "2", "--consistency",
                               "async", "--filter", "magnitude:50000")
         self.begun(training, 5)
+        # It has pushed for a while, so that some of it waits: a slow start leaves more to send than there is.
+        pushed = training.wait_until(lambda: (folder / "metrics.jsonl").exists() and any(
+            line["node"] == 1 and line["step"] >= 50 for line in metrics(folder)), "steps of node 1")
+        self.assertTrue(pushed, training.text(training.err))
         self.strike(training, 1, 5)
         finished = training.finish()
         self.assertEqual(finished.code, 0, finished)
