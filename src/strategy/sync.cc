@@ -75,7 +75,7 @@ class Worker {
   Task<void> take_own(const Group& group, Rank source);
   Task<void> save();
   // From their owners, who may be gone.
-  Task<void> gather_slots();
+  Task<void> gather_parts();
 
   // A place in an epoch, counted over all epochs.
   std::uint64_t position(std::uint64_t epoch, std::uint64_t at) const {
@@ -143,7 +143,7 @@ Task<bool> Worker::in_view(ViewPtr view) {
   // Whoever goes on to the next view takes nothing any more of what was lent in this one.
   step_.refuse_early_pass();
   try {
-    co_await gather_slots();
+    co_await gather_parts();
   } catch (...) {
     if (!error) error = std::current_exception();
   }
@@ -175,7 +175,7 @@ Task<bool> Worker::to_the_end(const Group& group) {
     }
     if (ends()) break;
     if (step_.links_changed()) {
-      co_await gather_slots();
+      co_await gather_parts();
       const bool chosen = co_await watch_.before_next_view(choose(group, true));
       if (!chosen) co_return false;
       step_.begin_view(*group.view, std::vector<bool>(group.size(), false));
@@ -291,7 +291,7 @@ Task<void> Worker::save() {
   note(EventKind::CheckpointDone, last_, step, state, 0);
 }
 
-Task<void> Worker::gather_slots() {
+Task<void> Worker::gather_parts() {
   co_await step_.held_parts().gather();
   step_.held_parts().release();
 }

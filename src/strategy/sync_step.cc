@@ -33,14 +33,12 @@ constexpr Elements kPageElements{4096 / sizeof(float)};
 Cuts cuts_of_view(Elements n, std::uint64_t parts, Elements unit) {
   constexpr std::uint64_t kMany = 64;
   const std::uint64_t size = n.value() >= kMany * parts * unit.value() ? unit.value() : 1;
-  const std::uint64_t units = (n.value() + size - 1) / size;
+  const Range units{nullptr, Elements(0), Elements((n.value() + size - 1) / size)};
   Cuts cuts;
   for (std::uint64_t i = 0; i < parts; ++i) {
-    const auto before = [&](std::uint64_t k) {
-      return Elements(
-          std::min(n.value(), size * (k * (units / parts) + std::min(k, units % parts))));
-    };
-    cuts.push_back({before(i), before(i + 1) - before(i)});
+    const Range part = part_of(units, i, parts);
+    const Elements from = std::min(n, part.at * size);
+    cuts.push_back({from, std::min(n, (part.at + part.n) * size) - from});
   }
   return cuts;
 }

@@ -1,10 +1,8 @@
 #include "transport/wire/wire_endpoint.h"
 
 #include <fmt/core.h>
-#include <sys/mman.h>
 
 #include <algorithm>
-#include <new>
 #include <utility>
 
 #include "base/check.h"
@@ -59,16 +57,8 @@ WireEndpoint::~WireEndpoint() {
 std::shared_ptr<std::byte> WireEndpoint::allocate(Bytes size) {
   for (auto& carrier : carriers_)
     if (auto memory = carrier->allocate(size)) return memory;
-  if (size < kHugePage) return Endpoint::allocate(size);
-  // The kernel copies from and to large pages faster. From mmap, so zeroed.
-  const std::uint64_t whole = (size.value() / kHugePage.value() + 2) * kHugePage.value();
-  void* const data =
-      mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (data == MAP_FAILED) throw std::bad_alloc();
-  madvise(data, whole, MADV_HUGEPAGE);  // In vain where the system has none.
-  auto* const aligned = reinterpret_cast<std::byte*>(
-      (reinterpret_cast<std::uintptr_t>(data) + kHugePage.value() - 1) & ~(kHugePage.value() - 1));
-  return {aligned, [data, whole](std::byte*) { munmap(data, whole); }};
+  // The kernel copies from and to large pages faster.
+  return size < kHugePage ? Endpoint::allocate(size) : allocate_pages(size.value());
 }
 
 // What came by a network, or from a thread, lies in memory that is not shared: it is refused.
