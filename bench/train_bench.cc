@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <thread>
 #include <utility>
 
@@ -31,6 +32,14 @@ constexpr double kAsideS = 0.7;    // by which processes that never talk may beg
 constexpr int kTimes = 32;         // as many images for several workers: no epoch ends in a round
 constexpr double kSlack = 0x1p26;  // 64 MiB that libtorch and the run itself may take
 constexpr double kSlots = 1;       // of the optimizer: momentum
+// What several workers are measured with beside their defaults: without what they do about cores
+// whose speed changes, and with shares that follow it.
+struct Beside {
+  const char* flags;
+  bool spare;  // the same as the default unless cores are to spare
+};
+constexpr Beside kBeside[] = {
+    {"--waits asleep", false}, {"--cores keep", true}, {"--balance auto", false}};
 
 struct Model {
   const char* name;
@@ -298,7 +307,8 @@ void TrainBench::measure_workers(const Model& model, int threads,
     row.verified = row.verified && verified(model, t) && t.parameters == look.parameters;
     return P * kBatch / t.mean_s;
   };
-  std::vector<double> own, one, alone, kept, cores, meeting, asleep, peer;
+  std::vector<double> own, one, alone, kept, cores, meeting, peer;
+  std::map<std::string, std::vector<double>> beside;
   std::vector<std::pair<std::vector<double>*, std::function<double()>>> turns = {
       {&alone,
        [&] {
@@ -310,10 +320,12 @@ void TrainBench::measure_workers(const Model& model, int threads,
       {&own, [&] { return check(ours(model, threads, round, several)); }},
       {&meeting, [&] { return check(ours(model, threads, round, several + " --update apart")); }},
       {&one, [&] { return check(ours(model, threads, round)) / P; }}};
-  // Else they sleep anyway.
-  if (static_cast<int>(std::thread::hardware_concurrency()) >= P * threads)
-    turns.emplace_back(
-        &asleep, [&] { return check(ours(model, threads, round, several + " --waits asleep")); });
+  const int spare = static_cast<int>(std::thread::hardware_concurrency()) - P * threads;
+  for (const Beside& other : kBeside)
+    if (spare > 0 || (spare == 0 && !other.spare))
+      turns.emplace_back(&beside[other.flags], [&] {
+        return check(ours(model, threads, round, fmt::format("{} {}", several, other.flags)));
+      });
   if (options_.peer == "pytorch")
     turns.emplace_back(&peer, [&] { return check(ddp(model, threads, round)); });
   for (int i = 0; another_round(i, begin); ++i) {
@@ -332,7 +344,8 @@ void TrainBench::measure_workers(const Model& model, int threads,
                             100 * times(peer, one) / P);
   }
   rows.push_back(row);
-  const auto part = [&](const char* what, double of_one, double target, const std::string& note) {
+  const auto part = [&](const std::string& what, double of_one, double target,
+                        const std::string& note) {
     rows.push_back({.name = fmt::format("{}: {}", name, what),
                     .ours = 100 * of_one,
                     .unit = "%",
@@ -352,8 +365,8 @@ void TrainBench::measure_workers(const Model& model, int threads,
                    100 * times(meeting, alone)));
   part("threads of arithmetic in registers, the same", median(cores), 0,
        fmt::format("{} of them, pieces of {:.0f} ms", P, 1e3 * quickest(look)));
-  if (!asleep.empty())
-    part("part of workers that wait asleep", times(own, asleep), 0, they(asleep));
+  for (const auto& [flags, rates] : beside)
+    part(fmt::format("part of the same with `{}`", flags), times(own, rates), 0, they(rates));
 }
 
 const Model& find(const std::string& name) {

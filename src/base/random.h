@@ -40,6 +40,7 @@ enum class Purpose : std::uint64_t {
   Encode = 19,
   Interleave = 20,
   Bagging = 21,
+  Cores = 22,
 };
 
 // One block of Philox4x64-10: 256 random bits from a 256-bit counter and a 128-bit key.

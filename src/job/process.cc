@@ -116,7 +116,10 @@ Process::Impl::Impl(ProcessOptions options)
                                                   .prefix = "shoal/" + options_.place.job + "/"}),
           member_options()) {
   if (options_.coordinate && options_.etcd.empty()) embedded_.emplace(env_);
-  if (options_.compute_thread) compute_.emplace(awake_time(options_.awake == Awake::Compute));
+  if (options_.compute_thread)
+    compute_.emplace(ComputeThreadOptions{.awake = awake_time(options_.awake == Awake::Compute),
+                                          .roams = options_.roams,
+                                          .seed = Seed(options_.seed.value() + node_.value())});
   io_.emplace();
   if (options_.observer != nullptr) recorder_.observe(*options_.observer);
   loop_.on_stall([this](const auto& waiting) { stalled(waiting); });

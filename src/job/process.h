@@ -45,6 +45,7 @@ struct ProcessOptions {
   Seed seed{};
   bool compute_thread = true;  // for work(); else the runtime thread does it
   Awake awake = Awake::Nobody;
+  bool roams = false;            // the compute thread leaves a core that has become slow
   CoordinatorOptions views;      // expected is set to the number of processes
   Observer* observer = nullptr;  // sees every event of the node
   bool log = true;               // what happens to the job, to stderr

@@ -193,6 +193,13 @@ std::vector<Option> train_options(TrainFlags& f) {
        &f.waits,
        false,
        {"auto", "awake", "asleep"}},
+      {"--cores",
+       "where a worker of one thread computes; auto: leaves a core that has become slow for an "
+       "idle "
+       "one; keep: where the kernel puts it",
+       &f.cores,
+       false,
+       {"auto", "keep"}},
       {"--reproducible", "the same bits on every machine of this kind: nothing is probed",
        &f.reproducible},
       {"--no-tune", "do not probe; take libtorch as it is", &f.no_tune},

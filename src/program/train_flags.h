@@ -60,6 +60,7 @@ struct TrainFlags {
   std::string memory_format = "auto";
   std::string denormals = "flush";
   std::string waits = "auto";
+  std::string cores = "auto";
   bool reproducible = false;
   bool no_tune = false;
   bool no_predict = false;

@@ -7,4 +7,8 @@ Awake who_stays_awake(const std::string& waits, int computing, int cores) {
   return 2 * computing <= cores ? Awake::Compute : Awake::Loop;
 }
 
+bool leaves_slow_cores(const std::string& wish, int threads, int computing, int cores) {
+  return wish == "auto" && threads == 1 && computing < cores;
+}
+
 }  // namespace shoal

@@ -211,8 +211,10 @@ ExitCode work_in_job(TrainRun& run, const NodeProgram& program) {
     if (o.place.one_host()) o.transports = {"shm"};
     o.folder = run.flags.out;
     o.seed = run.plan.seed;
-    o.awake = who_stays_awake(run.flags.waits, run.processes_here() * run.choice.threads,
-                              cores_of_this_machine());
+    const int computing = run.processes_here() * run.choice.threads;
+    o.awake = who_stays_awake(run.flags.waits, computing, cores_of_this_machine());
+    o.roams =
+        leaves_slow_cores(run.flags.cores, run.choice.threads, computing, cores_of_this_machine());
     if (o.place.rank >= run.plan.workers) {
       o.role = Role::Server;
       o.compute_thread = false;  // It computes nothing but what it was asked for.

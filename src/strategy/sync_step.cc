@@ -24,6 +24,9 @@ constexpr std::uint64_t kNotes = std::uint64_t{1} << 44U;
 constexpr std::uint64_t kLinks = std::uint64_t{7} << 44U;
 constexpr std::uint64_t kMeetings = std::uint64_t{8} << 44U;
 constexpr std::uint64_t kMeetingsMax = 4096;  // in a step
+// What the last step counts for in a worker's speed. A core that somebody else uses too is slow for
+// some ten steps: with 0.2 shares came after it too late, with 1 every hiccup moves them.
+constexpr double kNewSpeed = 0.5;
 
 // What lies with its owner and is seen by all begins with a page.
 constexpr Elements kPageElements{4096 / sizeof(float)};
@@ -346,7 +349,7 @@ Task<void> SyncStep::tell(const Group& group) {
     if (notes[r].samples == 0 || notes[r].compute_ns == 0) continue;
     const double speed =
         1e9 * static_cast<double>(notes[r].samples) / static_cast<double>(notes[r].compute_ns);
-    speeds_[r] = speeds_[r] <= 0 ? speed : 0.8 * speeds_[r] + 0.2 * speed;
+    speeds_[r] = speeds_[r] <= 0 ? speed : (1 - kNewSpeed) * speeds_[r] + kNewSpeed * speed;
   }
 }
 

@@ -19,5 +19,13 @@ TEST(Waits, AsItWasTold) {
   EXPECT_EQ(who_stays_awake("asleep", 1, 64), Awake::Nobody);
 }
 
+TEST(Cores, AreLeftByAThreadThatComputesAloneWhereOthersIdle) {
+  EXPECT_TRUE(leaves_slow_cores("auto", 1, 8, 16));
+  EXPECT_TRUE(leaves_slow_cores("auto", 1, 15, 16));
+  EXPECT_FALSE(leaves_slow_cores("auto", 1, 16, 16));
+  EXPECT_FALSE(leaves_slow_cores("auto", 2, 8, 16));
+  EXPECT_FALSE(leaves_slow_cores("keep", 1, 8, 16));
+}
+
 }  // namespace
 }  // namespace shoal

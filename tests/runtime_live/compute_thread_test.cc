@@ -2,6 +2,8 @@
 #include "runtime/live/compute_thread.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <time.h>
 
 #include <chrono>
 #include <functional>
@@ -12,6 +14,9 @@
 #include "base/error.h"
 
 namespace shoal {
+
+using namespace std::chrono_literals;
+
 namespace {
 
 TEST(ComputeThread, RunsInOrderElsewhereAndReportsHere) {
@@ -124,13 +129,13 @@ void one_after_the_other(ComputeThread& compute, int functions) {
 }
 
 TEST(ComputeThread, ThatStaysAwakeSleepsNeitherBetweenFunctionsNorBeforeItsEnd) {
-  ComputeThread compute(std::chrono::hours(1));
+  ComputeThread compute({.awake = std::chrono::hours(1)});
   one_after_the_other(compute, 100);
   EXPECT_EQ(compute.sleeps(), 0U);
 }  // Hangs for an hour if it looked for work only.
 
 TEST(ComputeThread, SleepsWhenNothingCameWhileItWasAwake) {
-  ComputeThread compute(std::chrono::microseconds(1));
+  ComputeThread compute({.awake = std::chrono::microseconds(1)});
   while (compute.sleeps() == 0) std::this_thread::yield();  // Hangs if it never did.
   one_after_the_other(compute, 1);
   while (compute.sleeps() == 1) std::this_thread::yield();
@@ -139,7 +144,7 @@ TEST(ComputeThread, SleepsWhenNothingCameWhileItWasAwake) {
 
 TEST(ComputeThread, RevokesWhatIsQueuedWhileItIsAwakeAndRunsTheNext) {
   LiveLoop loop;
-  ComputeThread compute(std::chrono::hours(1));
+  ComputeThread compute({.awake = std::chrono::hours(1)});
   int ran = 0;
   for (int i = 0; i < 100; ++i) {
     const ComputeThread::Ticket ticket = compute.submit(
@@ -148,6 +153,53 @@ TEST(ComputeThread, RevokesWhatIsQueuedWhileItIsAwakeAndRunsTheNext) {
     const int before = ran;
     one_after_the_other(compute, 1);
     EXPECT_EQ(ran, before) << "a revoked function ran";
+  }
+}
+
+void burn(Duration of_the_core) {
+  const auto now = [] {
+    timespec t{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec);
+  };
+  const auto end = now() + of_the_core;
+  while (now() < end) {
+  }
+}
+
+cpu_set_t allowed() {
+  cpu_set_t set;
+  EXPECT_EQ(sched_getaffinity(0, sizeof set, &set), 0);
+  return set;
+}
+
+TEST(ComputeThread, LeavesACoreThatHasBecomeSlowAndMayGoAnywhereAfterwards) {
+  ASSERT_GE(std::thread::hardware_concurrency(), 2U) << "this test needs two cores";
+  for (const Duration awake : {Duration::zero(), Duration(std::chrono::hours(1))}) {
+    LiveLoop loop;
+    ComputeThread compute({.awake = awake, .roams = true});
+    cpu_set_t seen{};
+    const auto run = [&](Duration takes, Steady steady) {
+      compute.submit(
+          loop,
+          [&, takes] {
+            burn(takes);
+            seen = allowed();
+          },
+          [&](const std::exception_ptr&) { loop.stop(); }, steady);
+      loop.run();
+    };
+    for (int i = 0; i < 10; ++i) run(1ms, Steady::Yes);
+    while (compute.leaving()) run(1ms, Steady::No);
+    const std::uint64_t before = compute.moves();
+    // It has no reason to.
+    for (int i = 0; i < 10; ++i) run(3ms, Steady::No);
+    for (int i = 0; i < 10; ++i) run(1ms, Steady::Yes);
+    EXPECT_EQ(compute.moves(), before);
+    // Hangs if it never sleeps, or is never moved.
+    while (compute.moves() == before) run(3ms, Steady::Yes);
+    const cpu_set_t all = allowed();
+    EXPECT_TRUE(CPU_EQUAL(&seen, &all));
   }
 }
 

@@ -1,5 +1,8 @@
 #include "runtime/live/compute_thread.h"
 
+#include <time.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -19,9 +22,35 @@ void pause_core() {
 #endif
 }
 
+// Of the core, without what it gave to others meanwhile.
+Duration time_of_this_thread() {
+  timespec t{};
+  SHOAL_CHECK_EQ(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t), 0);
+  return std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec);
+}
+
+Time now() {
+  return Time(
+      std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch()));
+}
+
+// Cores that a thread may be on, less this one and, as long as others are left, those that were
+// slow lately. Empty: there are none, or the kernel does not tell.
+std::optional<cpu_set_t> others(const CorePace& pace, int core) {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return std::nullopt;
+  CPU_CLR(core, &set);
+  cpu_set_t fast = set;
+  for (int i = 0; i < CPU_SETSIZE; ++i)
+    if (pace.slow_lately(i, now())) CPU_CLR(i, &fast);
+  if (CPU_COUNT(&fast) > 0) return fast;
+  return CPU_COUNT(&set) > 0 ? std::optional(set) : std::nullopt;
+}
+
 }  // namespace
 
-ComputeThread::ComputeThread(Duration awake) : awake_(awake), thread_([this] { main(); }) {}
+ComputeThread::ComputeThread(ComputeThreadOptions options)
+    : options_(options), pace_(options.seed), thread_([this] { main(); }) {}
 
 ComputeThread::~ComputeThread() {
   {
@@ -35,14 +64,16 @@ ComputeThread::~ComputeThread() {
 }
 
 ComputeThread::Ticket ComputeThread::submit(LiveLoop& loop, std::function<void()> run,
-                                            std::function<void(std::exception_ptr)> done) {
+                                            std::function<void(std::exception_ptr)> done,
+                                            Steady steady) {
   Ticket ticket = 0;
   {
     const std::lock_guard lock(mutex_);
     SHOAL_CHECK(!stopping_, "work was submitted to a compute thread that ends");
     ticket = next_++;
-    queue_.push_back({ticket, &loop, std::move(run), std::move(done)});
+    queue_.push_back({ticket, &loop, std::move(run), std::move(done), steady});
     wanted_.store(true, std::memory_order_release);
+    if (refuge_ && sleeper_ != 0) move_sleeper();
   }
   loop.work_away();
   wake_.notify_one();
@@ -61,7 +92,7 @@ bool ComputeThread::revoke(Ticket ticket) {
 
 void ComputeThread::look_for_work() const {
   using Clock = std::chrono::steady_clock;
-  const Clock::time_point end = Clock::now() + awake_;
+  const Clock::time_point end = Clock::now() + options_.awake;
   do {
     for (int i = 0; i < kLooksPerClock; ++i) {
       if (wanted_.load(std::memory_order_acquire)) return;
@@ -70,24 +101,62 @@ void ComputeThread::look_for_work() const {
   } while (Clock::now() < end);
 }
 
+void ComputeThread::run_steady(const std::function<void()>& run) {
+  const Duration begin = time_of_this_thread();
+  run();
+  const int core = sched_getcpu();
+  if (!pace_.leave(core, now(), time_of_this_thread() - begin)) return;
+  std::optional<cpu_set_t> refuge = others(pace_, core);
+  const std::lock_guard lock(mutex_);
+  refuge_ = refuge;
+}
+
+bool ComputeThread::leaving() const {
+  if (!options_.roams) return false;
+  const std::lock_guard lock(mutex_);
+  return refuge_.has_value();
+}
+
+// Whoever sleeps is woken on an idle core of those where it may be; a thread that runs would be
+// put anywhere, also where others are.
+void ComputeThread::move_sleeper() {
+  cpu_set_t all;
+  if (sched_getaffinity(sleeper_, sizeof all, &all) == 0 &&
+      sched_setaffinity(sleeper_, sizeof *refuge_, &*refuge_) == 0) {
+    home_ = all;
+    moves_.fetch_add(1, std::memory_order_relaxed);
+  }
+  refuge_.reset();
+}
+
+// It may go on to wherever the kernel wants to have it.
+void ComputeThread::arrive() {
+  if (home_) sched_setaffinity(0, sizeof *home_, &*home_);
+  home_.reset();
+}
+
 void ComputeThread::main() {
   while (true) {
     Job job;
-    if (awake_ > Duration::zero()) look_for_work();
+    if (options_.awake > Duration::zero() && !leaving()) look_for_work();
     {
       std::unique_lock lock(mutex_);
       while (!stopping_ && queue_.empty()) {
         sleeps_.fetch_add(1, std::memory_order_relaxed);
+        sleeper_ = gettid();
         wake_.wait(lock);
+        sleeper_ = 0;
+        arrive();
       }
       if (queue_.empty()) return;
       job = std::move(queue_.front());
       queue_.pop_front();
       wanted_.store(stopping_ || !queue_.empty(), std::memory_order_release);
     }
+    const bool timed = options_.roams && job.steady == Steady::Yes;
     std::exception_ptr error;
     try {
-      job.run();
+      timed ? run_steady(job.run) : job.run();
     } catch (...) {
       error = std::current_exception();
     }

@@ -139,7 +139,8 @@ void LiveEnv::start_work(WorkOp& op) {
         --line.there;
         finish(op, std::move(error));
         if (line.there == 0 && !line.here.empty()) schedule();
-      });
+      },
+      op.kind() == Work::Backward ? Steady::Yes : Steady::No);
   op.timer = reinterpret_cast<void*>(ticket);
 }
 
