@@ -189,15 +189,15 @@ TEST(ComputeThread, LeavesACoreThatHasBecomeSlowAndMayGoAnywhereAfterwards) {
           [&](const std::exception_ptr&) { loop.stop(); }, steady);
       loop.run();
     };
-    for (int i = 0; i < 10; ++i) run(1ms, Steady::Yes);
-    while (compute.leaving()) run(1ms, Steady::No);
+    for (int i = 0; i < 6; ++i) run(3ms, Steady::Yes);
+    while (compute.leaving()) run(3ms, Steady::No);
     const std::uint64_t before = compute.moves();
     // It has no reason to.
-    for (int i = 0; i < 10; ++i) run(3ms, Steady::No);
-    for (int i = 0; i < 10; ++i) run(1ms, Steady::Yes);
+    for (int i = 0; i < 4; ++i) run(9ms, Steady::No);
+    for (int i = 0; i < 4; ++i) run(3ms, Steady::Yes);
     EXPECT_EQ(compute.moves(), before);
     // Hangs if it never sleeps, or is never moved.
-    while (compute.moves() == before) run(3ms, Steady::Yes);
+    while (compute.moves() == before) run(9ms, Steady::Yes);
     const cpu_set_t all = allowed();
     EXPECT_TRUE(CPU_EQUAL(&seen, &all));
   }

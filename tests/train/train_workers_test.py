@@ -72,9 +72,9 @@ class Together(WorkersTest):
             self.assertEqual(own, list(range(four["steps"])), f"node {node}")
         self.assertEqual(sum(line["samples"] for line in lines), 2 * 2000)
 
-    def test_how_they_wait_changes_no_bit(self):
-        made = {self.train(self.scratch / waits, *TINY, "--epochs", "1", "--workers", "2", "--waits", waits)["params_sha256"]
-                for waits in ("asleep", "awake")}
+    def test_how_they_wait_and_where_they_compute_changes_no_bit(self):
+        made = {self.train(self.scratch / flags[-1], *TINY, "--epochs", "1", "--workers", "2", *flags)["params_sha256"]
+                for flags in (("--waits", "asleep"), ("--waits", "awake"), ("--cores", "keep"))}
         self.assertEqual(len(made), 1)
 
     def test_parameters_that_stay_with_their_owners_are_those_that_everyone_makes(self):
