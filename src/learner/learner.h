@@ -22,6 +22,7 @@
 #include "learner/normalization.h"
 #include "runtime/channel.h"
 #include "runtime/env.h"
+#include "runtime/pieces.h"
 #include "runtime/range.h"
 #include "runtime/task.h"
 
@@ -103,6 +104,7 @@ struct GradientTarget {
   GradientSink* sink = nullptr;   // then g is left as it is
   Meeting* meeting = nullptr;     // of this pass with those of the other workers
   ParameterGate* gate = nullptr;  // where parameters are still to come; only if waits_at_gates()
+  Taken buckets = Taken::AtOnce;  // AtTheEnd: none is of use before the last
 };
 
 // Thread safety: used by one node at a time.

@@ -179,7 +179,9 @@ Task<void> SyncStep::compute(Channel<Ready>& ready, const Group& group) {
     GradientTarget target{replica_.g().all(), sink(group, passes), meeting};
     if (pass > 0) target.sink = &adder;
     Channel<Ready> unheard;
-    Channel<Ready>& heard = pass + 1 == passes ? ready : unheard;
+    const bool last = pass + 1 == passes;
+    if (!last || added_late_ || updater_ == Updater::Apart) target.buckets = Taken::AtTheEnd;
+    Channel<Ready>& heard = last ? ready : unheard;
     Portion portion = portion_of(*own, pass, passes);
     co_await learner_.gradient(node_.env, replica_.w(), target, std::move(portion), heard,
                                report_.own);

@@ -24,7 +24,7 @@ TEST(Pieces, AreTakenWhileTheWorkGoesOn) {
   const auto program = [&]() -> Task<void> {
     std::vector<Elements> costs(3);
     co_await work_in_pieces(
-        env, Work::Backward, std::move(costs),
+        env, Work::Backward, std::move(costs), Taken::AtOnce,
         [&](const Emit& emit, const Wanted&) {
           emit(2);
           first_was_taken.wait();  // Hangs for ever if pieces came only at the end.
@@ -41,6 +41,30 @@ TEST(Pieces, AreTakenWhileTheWorkGoesOn) {
   EXPECT_EQ(taken, (Pieces{2, 0, 1}));
 }
 
+TEST(Pieces, ThatAreOfNoUseEarlierDoNotWakeTheNode) {
+  LiveLoop loop;
+  ComputeThread compute;
+  LiveEnv env(loop, {.compute = &compute});
+  Pieces taken;
+  std::uint64_t woken = 0;
+  const auto program = [&]() -> Task<void> {
+    std::vector<Elements> costs(100);
+    co_await work_in_pieces(
+        env, Work::Backward, std::move(costs), Taken::AtTheEnd,
+        [&](const Emit& emit, const Wanted&) {
+          const std::uint64_t before = loop.wake_ups();
+          for (std::uint32_t i = 0; i < 100; ++i) emit(i);
+          woken = loop.wake_ups() - before;
+          EXPECT_TRUE(taken.empty());
+        },
+        [&](std::uint32_t i) { taken.push_back(i); });
+    EXPECT_EQ(taken.size(), 100U);
+  };
+  run_task(loop, program());
+  EXPECT_EQ(woken, 0U);
+  EXPECT_EQ(taken.back(), 99U);
+}
+
 TEST(Pieces, WithoutAThreadOfTheirOwnComeInTheSameOrder) {
   LiveLoop loop;
   LiveEnv env(loop, {});
@@ -48,7 +72,7 @@ TEST(Pieces, WithoutAThreadOfTheirOwnComeInTheSameOrder) {
   const auto program = [&]() -> Task<void> {
     std::vector<Elements> costs(2);
     co_await work_in_pieces(
-        env, Work::Backward, std::move(costs),
+        env, Work::Backward, std::move(costs), Taken::AtOnce,
         [](const Emit& emit, const Wanted&) {
           emit(1);
           emit(0);

@@ -448,7 +448,7 @@ Task<void> TorchLearner::gradient(Env& env, Range state, GradientTarget target, 
   const bool have_batch = impl_->take_fetched(portion);
   std::optional<GradientPass> pass;
   co_await work_in_pieces(
-      env, Work::Backward, std::move(costs),
+      env, Work::Backward, std::move(costs), target.buckets,
       [&](const Emit& emit, const Wanted& wanted) {
         pass.emplace(layout(), impl_->buckets_, target, emit, wanted);
         impl_->step(env, state, target, portion, have_batch, *pass, score);
