@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 #include <sched.h>
-#include <time.h>
 
 #include <chrono>
+#include <ctime>
 #include <functional>
 #include <latch>
 #include <thread>

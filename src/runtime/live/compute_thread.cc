@@ -1,10 +1,10 @@
 #include "runtime/live/compute_thread.h"
 
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <utility>
 
 #include "base/check.h"
