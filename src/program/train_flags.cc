@@ -194,9 +194,8 @@ std::vector<Option> train_options(TrainFlags& f) {
        false,
        {"auto", "awake", "asleep"}},
       {"--cores",
-       "where a worker of one thread computes; auto: leaves a core that has become slow for an "
-       "idle "
-       "one; keep: where the kernel puts it",
+       "where a worker of one thread computes; auto: leaves a core that has become slow; keep: "
+       "where the kernel puts it",
        &f.cores,
        false,
        {"auto", "keep"}},

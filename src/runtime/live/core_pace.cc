@@ -12,7 +12,7 @@ constexpr std::size_t kLooks = 4;  // pieces at first, each on a core of its own
 constexpr double kSlow = 1.25;     // times what a piece takes on a fast core
 constexpr int kSlowPieces = 2;
 constexpr int kMovesAtOnce = 8;
-constexpr int kRestMost = 64;
+constexpr int kDoublingsMost = 6;  // of the rest after that
 // Whoever is on the other thread of a core comes and goes within seconds.
 constexpr Duration kLately = std::chrono::seconds(1);
 
@@ -40,7 +40,8 @@ bool CorePace::leave(int core, Time now, Duration took) {
   if (++slow_pieces_ < kSlowPieces || --rest_ > 0 || random_.chance(0.5)) return false;
   slow_pieces_ = 0;
   ++moves_;
-  rest_ = moves_ < kMovesAtOnce ? 0 : std::min(1 << (moves_ - kMovesAtOnce), kRestMost);
+  const int more = moves_ - kMovesAtOnce;
+  rest_ = more < 0 ? 0 : 1 << std::min(more, kDoublingsMost);
   return true;
 }
 
