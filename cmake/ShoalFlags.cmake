@@ -10,6 +10,17 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)
 endif()
+
+# ccache, where it is installed: a clean clone of the same sources compiles nothing. Paths below the source folder are
+# hashed as relative ones, so that clones in different folders share their objects.
+find_program(SHOAL_CCACHE ccache)
+if(SHOAL_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
+      "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      "${SHOAL_CCACHE}")
+endif()
+
 # No NDEBUG: checks stay on in release. -g1 keeps line numbers in stack traces at a small cost.
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")
 set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g")
@@ -20,6 +31,8 @@ add_compile_options(
   # Contraction into FMA would make results depend on the compiler's mood; where FMA is wanted, std::fma says so.
   -ffp-contract=off)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  # ccache needs to see which precompiled header a file uses.
+  add_compile_options(-fpch-preprocess)
   # A test's file with its precompiled header just passes g++'s threshold for collecting garbage, which takes a
   # seventh of its time and frees nothing.
   add_compile_options(--param=ggc-min-heapsize=1048576)
