@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "cli/commands.h"
+#include "cli/torch_run.h"
 #include "learner/logistic.h"
 #include "learner/torch_loader/torch_plugin.h"
 #include "program/simulate_run.h"
@@ -14,7 +15,8 @@ namespace fs = std::filesystem;
 
 ExitCode run_simulate(const TrainFlags& flags, const SimulateFlags& how,
                       std::vector<ConfigEntry> config) {
-  SimulateRun run(flags, how, std::move(config));
+  const fs::path cache = cache_folder();
+  SimulateRun run(flags, how, std::move(config), KeptCosts(cache.empty() ? cache : cache / "costs"));
   if (!run.needs_learner()) return run.simulate();
   run.use(open_data(run.flags));
   if (run.flags.model == kLogisticModel) {

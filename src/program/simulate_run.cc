@@ -27,6 +27,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kWorkersMax = 10'000;
+constexpr const char* kAnew = "measure";
+
+bool is_measured(const std::string& costs) { return costs == "auto" || costs == kAnew; }
 
 // Samples that nobody looks at.
 class UnseenSamples final : public BatchSource {
@@ -119,7 +122,7 @@ void check_how(const SimulateFlags& how, const TrainFlags& flags) {
     throw ConfigError(fmt::format("--tflops {}: take a number above 0", how.tflops));
   if (how.parameters > 0 && !how.timing_only)
     throw ConfigError("--parameters stands for a model that is not there: take --timing-only too");
-  if (how.parameters > 0 && how.ns_per_sample == "auto")
+  if (how.parameters > 0 && is_measured(how.ns_per_sample))
     throw ConfigError("--parameters has no model to measure: say --ns-per-sample, as 500000");
   const std::uint64_t buckets = how.parameters / std::max<std::uint64_t>(1, flags.bucket_bytes / 4);
   if (flags.bucket_bytes > 0 && buckets >= kBucketsMax)
@@ -129,6 +132,11 @@ void check_how(const SimulateFlags& how, const TrainFlags& flags) {
   if (!how.calibration.empty() && (how.parameters > 0 || !how.phantom.empty()))
     throw ConfigError(
         "--calibration has a model of its own: leave --parameters and --phantom away");
+  const bool given = how.parameters > 0 || !how.phantom.empty() || !how.calibration.empty();
+  if (given && (how.ns_per_sample == kAnew || how.ns_per_element == kAnew))
+    throw ConfigError(
+        "measure, as a cost: --parameters, --phantom and --calibration say what work costs; leave "
+        "it away");
   if (how.samples == 0) throw ConfigError("--samples 0: take 1 at least");
   if (!flags.hosts.empty() || !flags.store.empty() || !flags.listen.empty())
     throw ConfigError(
@@ -234,17 +242,22 @@ std::vector<Option> simulate_options(TrainFlags& flags, SimulateFlags& how) {
        "a file of `shoal calibrate`: the times of that model and machine, and its links where no "
        "others are named",
        &how.calibration},
-      {"--ns-per-sample", "of a gradient: in all, or of forward and each bucket; auto: measured",
+      {"--ns-per-sample", "of a gradient: in all, or of forward and each bucket; auto: measured once on this machine "
+       "and kept; measure: anew",
        &how.ns_per_sample},
-      {"--ns-per-element", "of other work: reduce=0.5,update=1.2,copy=0.3; auto: measured",
+      {"--ns-per-element", "of other work: reduce=0.5,update=1.2,copy=0.3; auto and measure as with --ns-per-sample",
        &how.ns_per_element},
   };
   options.insert(options.end(), more.begin(), more.end());
   return options;
 }
 
-SimulateRun::SimulateRun(TrainFlags flags_, SimulateFlags how_, std::vector<ConfigEntry> config_)
-    : flags(std::move(flags_)), how(std::move(how_)), config(std::move(config_)) {
+SimulateRun::SimulateRun(TrainFlags flags_, SimulateFlags how_, std::vector<ConfigEntry> config_,
+                         KeptCosts costs_)
+    : flags(std::move(flags_)),
+      how(std::move(how_)),
+      config(std::move(config_)),
+      costs(std::move(costs_)) {
   check_flags(flags);
   check_how(how, flags);
   ClusterPlan place = cluster_of(how, flags);
@@ -274,7 +287,7 @@ SimulateRun::SimulateRun(TrainFlags flags_, SimulateFlags how_, std::vector<Conf
       parse_stragglers(how.stragglers == "none" ? place.stragglers : how.stragglers, nodes);
   cluster.timing_only = how.timing_only;
   faults = parse_faults(how.faults == "none" ? place.faults : how.faults, nodes);
-  if (how.ns_per_element != "auto") elements_ = parse_element_costs(how.ns_per_element);
+  if (!is_measured(how.ns_per_element)) elements_ = parse_element_costs(how.ns_per_element);
   if (flags.out.empty()) flags.out = new_run_folder(flags, "sim-").string();
   require_fresh(flags);
   if (!needs_learner()) {
@@ -330,6 +343,27 @@ std::vector<Elements> SimulateRun::buckets() {
   return all;
 }
 
+// A gradient's time depends on all of these.
+std::string SimulateRun::key_of_gradient(const std::vector<Elements>& buckets) const {
+  const MachineId machine = this_machine();
+  const TorchCompute how_computed = compute();
+  std::string text = fmt::format(
+      "gradient; {}; {} cores; shoal {}; {} on {}; batch {}; {} threads, denormals {}, blas {}, {}; "
+      "buckets",
+      machine.cpu, machine.cores, machine.version, plan.model, describe(dataset.train->shape()),
+      plan.batch, how_computed.threads, how_computed.flush_denormals ? "flushed" : "kept",
+      wish_of(flags).blas.value_or("default"),
+      learner_options().channels_last ? "channels last" : "contiguous");
+  for (const Elements n : buckets) text += fmt::format(" {}", n);
+  return text;
+}
+
+std::string SimulateRun::key_of_elements() const {
+  const MachineId machine = this_machine();
+  return fmt::format("elements; {}; {} cores; shoal {}; {}", machine.cpu, machine.cores,
+                     machine.version, name_of(plan.rule));
+}
+
 void SimulateRun::calibrate(const std::vector<Elements>& buckets) {
   if (how.ns_per_sample == "auto" && !how.phantom.empty()) {
     pace_ = pace_of(in_buckets(how.phantom, bucket_bytes_of(flags)), how.tflops);
@@ -339,8 +373,11 @@ void SimulateRun::calibrate(const std::vector<Elements>& buckets) {
       throw DataError(fmt::format("{}: {} has other tensors by now; calibrate anew",
                                   how.calibration, plan.model));
     pace_ = model.pace;
-  } else if (how.ns_per_sample == "auto") {
-    pace_ = measure_pace(*learner, plan.batch);
+  } else if (is_measured(how.ns_per_sample)) {
+    const std::string text = costs.find(key_of_gradient(buckets), how.ns_per_sample == kAnew, [&] {
+      return to_text(measure_pace(*learner, plan.batch));
+    });
+    pace_ = parse_pace(text, buckets);
     measured_ = "of a gradient";
   } else {
     pace_ = parse_pace(how.ns_per_sample, buckets);
@@ -348,8 +385,10 @@ void SimulateRun::calibrate(const std::vector<Elements>& buckets) {
   if (how.ns_per_element == "auto" && calibrated_) {
     elements_ = calibrated_->elements;
     set_entry(config, "ns-per-element", to_text(elements_));
-  } else if (how.ns_per_element == "auto") {
-    elements_ = measure_elements(plan.rule);
+  } else if (is_measured(how.ns_per_element)) {
+    const std::string text = costs.find(key_of_elements(), how.ns_per_element == kAnew,
+                                        [&] { return to_text(measure_elements(plan.rule)); });
+    elements_ = parse_element_costs(text);
     measured_ += measured_.empty() ? "of other work" : " and of other work";
     set_entry(config, "ns-per-element", to_text(elements_));
   }
@@ -367,7 +406,7 @@ void SimulateRun::print_head() const {
   for (const Fault& fault : faults.faults) fmt::print("fault     {}\n", describe(fault));
   fmt::print(
       "costs     {:.0f} ns a sample, {} ns an element{}\n", pace_.total(), to_text(elements_),
-      measured_.empty() ? "" : fmt::format("; {}: measured here, kept in config.toml", measured_));
+      measured_.empty() ? "" : fmt::format("; {}: measured here and kept", measured_));
   fmt::print("run       {}\n\n", flags.out);
   std::fflush(stdout);
 }

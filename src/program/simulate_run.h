@@ -14,6 +14,7 @@
 
 #include "program/calibrate.h"
 #include "program/calibration.h"
+#include "program/kept_costs.h"
 #include "program/train_run.h"
 #include "sim/cluster.h"
 #include "sim/faults.h"
@@ -46,7 +47,8 @@ std::vector<Option> simulate_options(TrainFlags& flags, SimulateFlags& how);
 // Thread safety: none.
 struct SimulateRun {
   // Throws ConfigError.
-  SimulateRun(TrainFlags flags, SimulateFlags how, std::vector<ConfigEntry> config);
+  SimulateRun(TrainFlags flags, SimulateFlags how, std::vector<ConfigEntry> config,
+              KeptCosts costs);
 
   // Whether a model and its data are needed at all: not for --parameters, --phantom, and the times
   // of one that was calibrated.
@@ -67,10 +69,13 @@ struct SimulateRun {
   Dataset dataset;
   TrainPlan plan;
   std::unique_ptr<Learner> learner;
+  KeptCosts costs;
 
  private:
   std::vector<Elements> buckets();
   void calibrate(const std::vector<Elements>& buckets);
+  std::string key_of_gradient(const std::vector<Elements>& buckets) const;
+  std::string key_of_elements() const;
   void print_head() const;
 
   std::uint64_t workers_ = 1, hosts_ = 1;  // and those that have workers

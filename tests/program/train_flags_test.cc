@@ -182,7 +182,7 @@ std::string simulate_refusal(const std::function<void(TrainFlags&, SimulateFlags
   flags.out = "never-made";
   change(flags, how);
   try {
-    const SimulateRun run(flags, how, {});
+    const SimulateRun run(flags, how, {}, KeptCosts({}));
   } catch (const ConfigError& error) {
     return error.what();
   }

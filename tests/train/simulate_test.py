@@ -1,9 +1,11 @@
 """`shoal simulate` as a process: real learning in virtual time, the same for the same seed."""
 import json
+import os
 import pathlib
 import subprocess
 import tempfile
 import unittest
+from unittest import mock
 
 import train_support
 from train_support import SHOAL, summary
@@ -43,6 +45,24 @@ class Simulated(SimulateTest):
         _, other = self.simulate("c", *TASK, *COSTS, "--workers", "3", "--seed", "2")
         self.assertNotEqual(other["trace_hash"], one["trace_hash"])
         self.assertNotEqual(other["params_sha256"], one["params_sha256"])
+
+    def test_the_same_command_is_the_same_run_also_where_costs_are_measured(self):
+        with mock.patch.dict(os.environ, XDG_CACHE_HOME=str(self.scratch / "cache")):
+            first, one = self.simulate("a", *TASK, "--workers", "2")
+            second, two = self.simulate("b", *TASK, "--workers", "2")
+            self.assertEqual(first, second)
+            self.assertEqual(one, two)
+            kept = sorted((self.scratch / "cache" / "shoal" / "costs").iterdir())
+            self.assertEqual(len(kept), 2, "of a gradient, and of other work")
+            before = [file.read_text() for file in kept]
+            for file in kept:  # a file that somebody broke is measured anew
+                file.write_text("broken")
+            self.simulate("c", *TASK, "--workers", "2")
+            for file, text in zip(kept, before):
+                self.assertEqual(file.read_text().splitlines()[0], text.splitlines()[0])
+            kept[0].write_text(before[0].splitlines()[0] + "\n9e9,9e9\n")
+            self.simulate("d", *TASK, "--workers", "2", "--ns-per-sample", "measure", "--ns-per-element", "measure")
+            self.assertNotIn("9e9", kept[0].read_text())
 
     def test_what_was_measured_is_kept_and_repeats_the_run(self):
         _, one = self.simulate("a", *TASK, "--workers", "2")
