@@ -269,10 +269,9 @@ Task<void> decentral_worker(Node& node, Learner& learner, Keeper& keeper, Replic
   if (options.batch == 0) throw ConfigError("a batch of 0 samples; take at least 1");
   require_valid(options.rule);
   require_valid(options.peering, options.workers);
-  const std::uint64_t samples = replica.ledger.samples_per_epoch();
-  const std::uint64_t row = options.batch * options.workers;
-  const Step per_epoch((samples + row - 1) / row);
-  const Step total(per_epoch.value() * options.epochs);
+  const Horizon horizon =
+      horizon_of(replica.ledger.samples_per_epoch(), options.batch * options.workers,
+                 options.epochs, options.last_epoch);
   DecentralTerms terms;
   terms.batch = options.batch;
   terms.workers = options.workers;
@@ -283,8 +282,7 @@ Task<void> decentral_worker(Node& node, Learner& learner, Keeper& keeper, Replic
   terms.audit = options.audit;
   terms.segments = segments_of(learner.layout());
   terms.eta = [&](Step t) {
-    return eta(options.schedule, options.eta, std::min(t, total), per_epoch, total,
-               options.workers);
+    return eta(options.schedule, options.eta, t, horizon, options.workers);
   };
   DecentralWorker worker(node, learner, keeper, replica, options, terms, journal);
   co_await worker.run();

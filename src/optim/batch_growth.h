@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/types.h"
+#include "optim/schedule.h"
 
 namespace shoal {
 
@@ -41,6 +42,8 @@ struct Epochs {
   // The step that a run without growth, which has steps_in(0) steps in every epoch, makes at the
   // same place: what schedules of the step size go by.
   Step place_of(Step t) const;
+  // Of a run of so many steps; in places.
+  Horizon horizon(Step steps) const { return {steps_in(0), place_of(steps)}; }
 };
 
 }  // namespace shoal

@@ -82,8 +82,9 @@ std::string_view parse_prefixes(std::string_view text, Schedule& schedule) {
   return rest;
 }
 
-double steps_of_warmup(const Schedule& s, Step steps_per_epoch, Step total) {
-  return s.warmup * static_cast<double>((s.warmup_is_part ? total : steps_per_epoch).value());
+double steps_of_warmup(const Schedule& s, const Horizon& horizon) {
+  const Step unit = s.warmup_is_part ? horizon.total : horizon.per_epoch;
+  return s.warmup * static_cast<double>(unit.value());
 }
 
 // How many milestones the run has passed.
@@ -145,14 +146,23 @@ std::string describe(const Schedule& s) {
   return text + fmt::format(":{}", s.factor);
 }
 
-double eta(const Schedule& s, double base, Step t, Step steps_per_epoch, Step total,
-           std::uint64_t workers) {
-  SHOAL_CHECK_GT(steps_per_epoch, Step(0));
+Horizon horizon_of(std::uint64_t samples, std::uint64_t per_update, std::uint64_t epochs,
+                   std::uint64_t last_epoch) {
+  SHOAL_CHECK(samples > 0 && per_update > 0 && epochs > 0);
+  const auto updates = [&](std::uint64_t n) { return (n + per_update - 1) / per_update; };
+  const std::uint64_t per_epoch = updates(samples);
+  const std::uint64_t last = updates(last_epoch > 0 ? std::min(last_epoch, samples) : samples);
+  return {Step(per_epoch), Step(per_epoch * (epochs - 1) + last)};
+}
+
+double eta(const Schedule& s, double base, Step t, const Horizon& horizon, std::uint64_t workers) {
+  const auto& [per_epoch, total] = horizon;
+  SHOAL_CHECK_GT(per_epoch, Step(0));
   SHOAL_CHECK_GT(total, Step(0));
   SHOAL_CHECK_GT(workers, 0U);
   if (s.linear_scaling) base *= static_cast<double>(workers);
-  const auto step = static_cast<double>(t.value());
-  const double warmup = steps_of_warmup(s, steps_per_epoch, total);
+  const auto step = static_cast<double>(std::min(t, total).value());
+  const double warmup = steps_of_warmup(s, horizon);
   // The first step is one part up the ramp: a step of size zero would be wasted.
   if (step < warmup) return base * std::min(1.0, (step + 1) / warmup);
   const double rest = static_cast<double>(total.value()) - warmup;
@@ -161,7 +171,7 @@ double eta(const Schedule& s, double base, Step t, Step steps_per_epoch, Step to
     case Schedule::Kind::Constant: return base;
     case Schedule::Kind::Stairs:
       return base *
-             std::pow(s.factor, falls(s, step / static_cast<double>(steps_per_epoch.value())));
+             std::pow(s.factor, falls(s, step / static_cast<double>(per_epoch.value())));
     case Schedule::Kind::Cosine: {
       const double part = (1 + std::cos(std::numbers::pi * p)) / 2;  // exactly 0 at the end
       return base * (s.final_part + (1 - s.final_part) * part);

@@ -46,9 +46,24 @@ Schedule parse_schedule(std::string_view text);
 // The text form.
 std::string describe(const Schedule& schedule);
 
-// The step size of update t, counted from 0 to total - 1. Update `total` would have the final one.
-// REQUIRES: steps_per_epoch, total and workers are at least 1.
-double eta(const Schedule& schedule, double base, Step t, Step steps_per_epoch, Step total,
+// How long the run is that a schedule spans, in updates.
+struct Horizon {
+  Step per_epoch;
+  Step total;
+
+  bool operator==(const Horizon&) const = default;
+};
+// Of a run of so many epochs, with `per_update` samples in each update; an epoch's last update may
+// have fewer. `last_epoch`: samples that are trained in the last epoch; 0: all. Every kind of
+// training that counts epochs takes its horizon from here, and synchronous training, which counts
+// steps, from Epochs::horizon (batch_growth.h).
+// REQUIRES: all but last_epoch are at least 1.
+Horizon horizon_of(std::uint64_t samples, std::uint64_t per_update, std::uint64_t epochs,
+                   std::uint64_t last_epoch);
+
+// The step size of update t, counted from 0 to total - 1; later updates have the final one.
+// REQUIRES: both parts of the horizon and workers are at least 1.
+double eta(const Schedule& schedule, double base, Step t, const Horizon& horizon,
            std::uint64_t workers);
 
 }  // namespace shoal

@@ -96,12 +96,9 @@ Eta eta_of(const ServedOptions& options, std::uint64_t samples) {
   const double height = c.kind == Consistency::Kind::Softsync
                             ? options.eta / static_cast<double>(c.bound)
                             : options.eta;
-  const Step per_epoch((samples + each - 1) / each);
-  const std::uint64_t last = options.last_epoch > 0 ? options.last_epoch : samples;
-  const Step total(per_epoch.value() * (options.epochs - 1) + (last + each - 1) / each);
+  const Horizon horizon = horizon_of(samples, each, options.epochs, options.last_epoch);
   return [=](std::uint64_t version) {
-    const Step t = std::min(Step(version), total);
-    return eta(options.schedule, height, t, per_epoch, total, options.workers);
+    return eta(options.schedule, height, Step(version), horizon, options.workers);
   };
 }
 

@@ -215,7 +215,7 @@ UpdateStep SyncStep::update_step() const {
                       options_.growth};
   const double eta =
       shoal::eta(options_.schedule, options_.eta, epochs.place_of(replica_.step),
-                 epochs.steps_in(0), epochs.place_of(options_.steps), options_.workers);
+                 epochs.horizon(options_.steps), options_.workers);
   return {eta, replica_.step.value() + 1, static_cast<double>(batch_)};
 }
 

@@ -14,7 +14,7 @@ constexpr Step kEpoch{10};
 constexpr Step kTotal{1000};  // 100 epochs
 
 double at(const char* text, std::uint64_t t, std::uint64_t workers = 1) {
-  return eta(parse_schedule(text), 0.5, Step(t), kEpoch, kTotal, workers);
+  return eta(parse_schedule(text), 0.5, Step(t), {kEpoch, kTotal}, workers);
 }
 
 TEST(Schedule, ConstantStaysWhatItIs) {
@@ -50,6 +50,14 @@ TEST(Schedule, PolynomialEndsAtZero) {
   EXPECT_DOUBLE_EQ(at("poly", 900), 0.05);
   EXPECT_EQ(at("poly:2", 1000), 0.0);
   EXPECT_EQ(at("poly:0.5", 2000), 0.0);
+}
+
+TEST(Schedule, HorizonEndsWithTheLastEpochsSamples) {
+  EXPECT_EQ(horizon_of(100, 10, 3, 0), (Horizon{Step(10), Step(30)}));
+  EXPECT_EQ(horizon_of(100, 10, 1, 40), (Horizon{Step(10), Step(4)}));
+  EXPECT_EQ(horizon_of(100, 10, 3, 40), (Horizon{Step(10), Step(24)}));
+  EXPECT_EQ(horizon_of(95, 10, 2, 95), (Horizon{Step(10), Step(20)})) << "the last is smaller";
+  EXPECT_EQ(horizon_of(95, 10, 2, 1000), (Horizon{Step(10), Step(20)}));
 }
 
 TEST(Schedule, WarmupIsALineToWhereTheRestBegins) {

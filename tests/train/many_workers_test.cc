@@ -9,6 +9,7 @@
 
 #include "learner/quadratic.h"
 #include "sim/world.h"
+#include "strategy/registry.h"
 #include "support/files_text.h"
 #include "train/trainer.h"
 
@@ -96,6 +97,28 @@ TEST_F(ManyWorkers, OneSpeaksAndAllWriteTheirSteps) {
   EXPECT_GT(s.bytes_sent_per_worker, 100 * 101 * 4);
   const std::string summary = file("summary.json");
   EXPECT_EQ(parse_summary(summary, "it").params_sha256, s.params_sha256);
+}
+
+// `compare` sets systems side by side that get so many steps, not epochs.
+TEST_F(ManyWorkers, AScheduleEndsWithTheStepsWhateverTheKindOfTraining) {
+  plan.schedule = parse_schedule("cosine");
+  for (const std::uint64_t steps : {4U, 14U}) {  // of 10 an epoch
+    plan.steps = journal.steps = Step(steps);
+    std::vector<double> expected;
+    for (std::uint64_t t = 0; t < steps; ++t)
+      expected.push_back(eta(plan.schedule, plan.eta, Step(t), {Step(10), Step(steps)}, 3));
+    for (const char* system : {"pytorch", "mxnet", "sparknet"}) {
+      plan.recipe = find_system(system).recipe;
+      start();
+      run();
+      std::vector<double> used;
+      std::istringstream text(file("metrics.jsonl"));
+      for (std::string line; std::getline(text, line);)
+        if (line.starts_with("{\"node\":0,"))
+          used.push_back(std::stod(line.substr(line.find("\"eta\":") + 6)));
+      EXPECT_THAT(used, testing::Pointwise(testing::DoubleNear(1e-7), expected)) << system;
+    }
+  }
 }
 
 TEST_F(ManyWorkers, WhenOneIsAskedToEndAllStopAfterTheSameStepWithACheckpointOfIt) {
