@@ -16,7 +16,8 @@ namespace fs = std::filesystem;
 ExitCode run_simulate(const TrainFlags& flags, const SimulateFlags& how,
                       std::vector<ConfigEntry> config) {
   const fs::path cache = cache_folder();
-  SimulateRun run(flags, how, std::move(config), KeptCosts(cache.empty() ? cache : cache / "costs"));
+  SimulateRun run(flags, how, std::move(config),
+                  KeptCosts(cache.empty() ? cache : cache / "costs"));
   if (!run.needs_learner()) return run.simulate();
   run.use(open_data(run.flags));
   if (run.flags.model == kLogisticModel) {

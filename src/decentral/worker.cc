@@ -42,6 +42,7 @@ Task<void> DecentralWorker::run() {
   } catch (...) {
     error = std::current_exception();
   }
+  if (error) node_.membership.fail(error);
   co_await node_.endpoint.retire(kDecentral, last_);
   if (error) std::rethrow_exception(error);
   replica_.exchange_copies();

@@ -159,7 +159,6 @@ MemberOptions Process::Impl::member_options() {
     if (endpoint_ != nullptr) see_view();
   };
   member.on_fenced = [this](const std::string& why) {
-    say(fmt::format("evicted: {}; joining again", why));
     if (endpoint_ != nullptr) endpoint_->fence(why);
   };
   return member;
@@ -296,12 +295,15 @@ Task<bool> Process::Impl::live(const NodeProgram& program) {
   std::exception_ptr error;
   try {
     co_await program(node);
-  } catch (const Fenced&) {
+  } catch (const Fenced& fenced_out) {
     fenced = true;
+    say(fmt::format("evicted: {}; joining again", fenced_out.what()));
   } catch (...) {
     error = std::current_exception();
   }
-  if (!fenced && !error) {
+  if (error) {
+    life->fail(error);
+  } else if (!fenced) {
     // The others hear that it has left only when they have what it sent last.
     co_await timeout(env, kFarewellLimit, endpoint.deliver_all());
     life->leave();

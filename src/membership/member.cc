@@ -26,6 +26,12 @@ void JobLife::leave() {
   if (member_->life_.get() == this) member_->leave();
 }
 
+void JobLife::failed(const std::string& why) {
+  if (member_->life_.get() != this) return;
+  suspect(member_->options_.node, why);
+  member_->fence(fmt::format("it failed: {}", why));
+}
+
 JobMember::JobMember(Env& env, ControlNet& net, Store* store, MemberOptions options)
     : env_(&env),
       net_(&net),

@@ -64,6 +64,7 @@ class JobLife final : public Membership {
 
  private:
   friend class JobMember;
+  void failed(const std::string& why) override;
   JobLife(JobMember& member, Incarnation incarnation)
       : member_(&member), incarnation_(incarnation) {}
   JobMember* member_;

@@ -242,10 +242,12 @@ std::vector<Option> simulate_options(TrainFlags& flags, SimulateFlags& how) {
        "a file of `shoal calibrate`: the times of that model and machine, and its links where no "
        "others are named",
        &how.calibration},
-      {"--ns-per-sample", "of a gradient: in all, or of forward and each bucket; auto: measured once on this machine "
+      {"--ns-per-sample",
+       "of a gradient: in all, or of forward and each bucket; auto: measured once on this machine "
        "and kept; measure: anew",
        &how.ns_per_sample},
-      {"--ns-per-element", "of other work: reduce=0.5,update=1.2,copy=0.3; auto and measure as with --ns-per-sample",
+      {"--ns-per-element",
+       "of other work: reduce=0.5,update=1.2,copy=0.3; auto and measure as with --ns-per-sample",
        &how.ns_per_element},
   };
   options.insert(options.end(), more.begin(), more.end());
@@ -348,7 +350,8 @@ std::string SimulateRun::key_of_gradient(const std::vector<Elements>& buckets) c
   const MachineId machine = this_machine();
   const TorchCompute how_computed = compute();
   std::string text = fmt::format(
-      "gradient; {}; {} cores; shoal {}; {} on {}; batch {}; {} threads, denormals {}, blas {}, {}; "
+      "gradient; {}; {} cores; shoal {}; {} on {}; batch {}; {} threads, denormals {}, blas {}, "
+      "{}; "
       "buckets",
       machine.cpu, machine.cores, machine.version, plan.model, describe(dataset.train->shape()),
       plan.batch, how_computed.threads, how_computed.flush_denormals ? "flushed" : "kept",
@@ -404,9 +407,9 @@ void SimulateRun::print_head() const {
              describe(plan.schedule), plan.batch, plan.workers, length_text(plan));
   fmt::print("cluster   {}\n", describe(cluster));
   for (const Fault& fault : faults.faults) fmt::print("fault     {}\n", describe(fault));
-  fmt::print(
-      "costs     {:.0f} ns a sample, {} ns an element{}\n", pace_.total(), to_text(elements_),
-      measured_.empty() ? "" : fmt::format("; {}: measured here and kept", measured_));
+  fmt::print("costs     {:.0f} ns a sample, {} ns an element{}\n", pace_.total(),
+             to_text(elements_),
+             measured_.empty() ? "" : fmt::format("; {}: measured here and kept", measured_));
   fmt::print("run       {}\n\n", flags.out);
   std::fflush(stdout);
 }

@@ -10,6 +10,22 @@ Task<ViewPtr> Membership::after(Generation generation) {
   co_return view_;
 }
 
+void Membership::fail(const std::string& why) {
+  if (!fenced_) failed(why);
+}
+
+void Membership::fail(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Cancelled&) {
+  } catch (const Fenced&) {
+  } catch (const std::exception& what) {
+    // Of several lines the first says what happened; the others are advice.
+    const std::string text = what.what();
+    fail(text.substr(0, text.find('\n')));
+  }
+}
+
 void Membership::learn(ViewPtr view) {
   if (view->generation <= view_->generation) return;
   view_ = std::move(view);

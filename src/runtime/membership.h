@@ -1,6 +1,7 @@
 // Membership: who takes part. One of the four interfaces of the seam; see docs/architecture.md.
 #pragma once
 
+#include <exception>
 #include <string>
 
 #include "runtime/channel.h"
@@ -27,8 +28,15 @@ class Membership {
   virtual void end_job(Ending how, const std::string& why) = 0;
   // This node is done and goes in peace; others see a view without it.
   virtual void leave() = 0;
+  // This node cannot go on, by an error of its own. The others see a view without it and let go of
+  // what they read in its memory; its own operations end with Fenced. Without this, a node that
+  // waits until its ranges are free and others that wait for its next message wait for ever.
+  void fail(const std::string& why);
+  void fail(const std::exception_ptr& error);  // not by Cancelled and Fenced, which are no failures
 
  protected:
+  // Tells the coordinator, and fences this node.
+  virtual void failed(const std::string& why) = 0;
   // For the implementation: a view arrived, or the news that we were evicted.
   void learn(ViewPtr view);
   void learn_fenced(std::string why);

@@ -66,7 +66,9 @@ ViewDecision decide_view(Time now, const CoordinatorState& state,
     } else if (c.connection_lost) {
       why_out = "connection lost";
     } else if (c.suspected_by != kNobody) {
-      why_out = fmt::format("suspected by node {}: {}", c.suspected_by, c.why);
+      why_out = c.suspected_by == c.member.node
+                    ? fmt::format("it failed: {}", c.why)
+                    : fmt::format("suspected by node {}: {}", c.suspected_by, c.why);
     } else if (now - c.last_heard > patience) {
       why_out = fmt::format("silent for {:.3f} s", seconds(now - c.last_heard));
     }

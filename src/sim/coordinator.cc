@@ -33,6 +33,11 @@ void SimMembership::leave() {
       [w = world_, node = node_, life = incarnation_] { w->coordinator().leave(node, life); });
 }
 
+void SimMembership::failed(const std::string& why) {
+  suspect(node_, why);
+  world_->fence(node_, why);
+}
+
 Coordinator::Coordinator(World& world, Seed seed, CoordinatorOptions options)
     : world_(&world), random_(seed, Purpose::Membership), options_(options) {}
 

@@ -27,6 +27,7 @@ class SimMembership final : public Membership {
   void fence(const std::string& why) { learn_fenced(why); }
 
  private:
+  void failed(const std::string& why) override;
   World* world_;
   NodeId node_;
   Incarnation incarnation_;

@@ -194,7 +194,11 @@ Task<void> served_node(Node& node, Learner& learner, Keeper& keeper, Replica& re
   }
   // Whatever the end: what is here may go only when the network has let go of it. A newcomer that
   // has come to the end of a job waits for its view, which goes on without this node.
-  if (!error) node.membership.leave();
+  if (error) {
+    node.membership.fail(error);
+  } else {
+    node.membership.leave();
+  }
   for (const GroupId group : {kServing, Directories::kGroup, kEndGroup})
     co_await node.endpoint.retire(group, kForGood);
   if (error) std::rethrow_exception(error);

@@ -120,6 +120,7 @@ Task<void> Worker::run() {
     error = std::current_exception();
   }
   // Whatever the end: the replica may be given up only when the network has let go of its ranges.
+  if (error) node_.membership.fail(error);
   co_await node_.endpoint.retire(kGroup, last_);
   if (error) std::rethrow_exception(error);
   note(EventKind::WorkerDone, replica_.lineage, replica_.step.value(), hash(), 0);

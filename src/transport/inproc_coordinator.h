@@ -54,8 +54,14 @@ class InprocCoordinator {
 // Thread safety: as Membership's.
 class InprocMembership final : public Membership {
  public:
-  InprocMembership(InprocCoordinator& coordinator, NodeId node, Incarnation incarnation)
-      : coordinator_(&coordinator), node_(node), incarnation_(incarnation) {}
+  // `fence`: ends the node's endpoint, which says so to fenced().
+  using Fence = std::function<void(const std::string& why)>;
+  InprocMembership(InprocCoordinator& coordinator, NodeId node, Incarnation incarnation,
+                   Fence fence)
+      : coordinator_(&coordinator),
+        node_(node),
+        incarnation_(incarnation),
+        fence_(std::move(fence)) {}
 
   void suspect(NodeId peer, const std::string& why) override;
   void end_job(Ending how, const std::string& why) override { coordinator_->end_job(how, why); }
@@ -66,9 +72,15 @@ class InprocMembership final : public Membership {
   void fenced(const std::string& why) { learn_fenced(why); }
 
  private:
+  void failed(const std::string& why) override {
+    coordinator_->connection_lost(node_, incarnation_, why);
+    fence_(why);
+  }
+
   InprocCoordinator* coordinator_;
   NodeId node_;
   Incarnation incarnation_;
+  Fence fence_;
 };
 
 }  // namespace shoal

@@ -46,7 +46,8 @@ struct InprocWorld::Life {
                       .io = on.io ? &*on.io : nullptr,
                       .recorder = &on.recorder}),
         endpoint(world.make_endpoint(on.loop, env, id)),
-        membership(*world.coordinator_, id.first, id.second),
+        membership(*world.coordinator_, id.first, id.second,
+                   [this](const std::string& why) { endpoint->fence(why); }),
         files(world.files_(env, id.first)),
         node{id.first, id.second, env, *endpoint, membership, *files},
         tasks(on.loop.context()) {

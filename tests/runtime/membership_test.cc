@@ -24,6 +24,10 @@ class FakeMembership final : public Membership {
     learn(std::make_shared<const View>(std::move(view)));
   }
   void fence(const std::string& why) { learn_fenced(why); }
+  std::vector<std::string> failures;
+
+ private:
+  void failed(const std::string& why) override { failures.push_back(why); }
 };
 
 class MembershipTest : public RuntimeTest {
@@ -35,6 +39,17 @@ class MembershipTest : public RuntimeTest {
   FakeMembership membership;
   std::vector<std::uint32_t> seen;
 };
+
+TEST_F(MembershipTest, FailsByAnErrorOfItsOwnAndNotByBeingCancelledOrFenced) {
+  membership.fail(std::make_exception_ptr(Cancelled()));
+  membership.fail(std::make_exception_ptr(Fenced("evicted")));
+  EXPECT_THAT(membership.failures, ElementsAre());
+  membership.fail(std::make_exception_ptr(DataError("no space left\nHint: make some")));
+  EXPECT_THAT(membership.failures, ElementsAre("no space left"));
+  membership.fence("evicted");
+  membership.fail("too late");
+  EXPECT_THAT(membership.failures, ElementsAre("no space left"));
+}
 
 TEST_F(MembershipTest, KnowsNoViewAtFirst) {
   EXPECT_EQ(membership.now().generation, Generation(0));

@@ -21,6 +21,30 @@ using testing::HasSubstr;
 
 constexpr std::uint64_t kSamples = 120;
 
+// Its gradient cannot be had from some step on.
+class FailingLearner final : public Learner {
+ public:
+  FailingLearner(QuadraticOptions options, Step fails_at) : whole_(options), fails_at_(fails_at) {}
+  const Layout& layout() const override { return whole_.layout(); }
+  Substance substance() const override { return whole_.substance(); }
+  void initialize(Range w) const override { whole_.initialize(w); }
+  Task<void> gradient(Env& env, Range w, GradientTarget target, Portion portion,
+                      Channel<Ready>& ready, Score& score) override {
+    if (portion.step >= fails_at_) throw DataError("the loss became inf\nHint: take another");
+    return whole_.gradient(env, w, target, std::move(portion), ready, score);
+  }
+  Task<Score> evaluate(Env& env, Range w, std::uint64_t from, std::uint64_t to) override {
+    return whole_.evaluate(env, w, from, to);
+  }
+  std::uint64_t held_out() const override { return whole_.held_out(); }
+
+ private:
+  QuadraticLearner whole_;
+  Step fails_at_;
+};
+
+constexpr Step kNever{1'000'000};
+
 class ManyWorkers : public testing::Test {
  protected:
   ManyWorkers() {
@@ -44,7 +68,8 @@ class ManyWorkers : public testing::Test {
     return world.emplace(cluster, WorldOptions{.seed = Seed(4), .coordinator = views});
   }
   Task<void> work(Node& node) {
-    QuadraticLearner learner({.seed = Seed(11), .dimensions = Elements(101), .held_out = held_out});
+    FailingLearner learner({.seed = Seed(11), .dimensions = Elements(101), .held_out = held_out},
+                           node.id == fails ? Step(5) : kNever);
     nodes[node.id] = &node;
     TrainResult result;
     co_await train_worker(node, learner, plan, journal, result);
@@ -75,6 +100,7 @@ class ManyWorkers : public testing::Test {
 
   TrainPlan plan;
   std::uint64_t held_out = 0;
+  NodeId fails = kNobody;  // in its sixth step
   RunJournalOptions journal;
   std::optional<World> world;
   std::map<NodeId, Node*> nodes;  // that live
@@ -117,6 +143,31 @@ TEST_F(ManyWorkers, AScheduleEndsWithTheStepsWhateverTheKindOfTraining) {
         if (line.starts_with("{\"node\":0,"))
           used.push_back(std::stod(line.substr(line.find("\"eta\":") + 6)));
       EXPECT_THAT(used, testing::Pointwise(testing::DoubleNear(1e-7), expected)) << system;
+    }
+  }
+}
+
+// It waited until the others had let go of its gradients, and they until it made the next one.
+TEST_F(ManyWorkers, AWorkerThatFailsByItselfIsNotWaitedFor) {
+  fails = NodeId(1);
+  plan.rule = default_rule(RuleKind::Momentum);  // Its state stays with the owners, and is lent.
+  plan.steps = journal.steps = Step(20);
+  for (const char* system : {"shoal", "pytorch", "mxnet", "ssp", "sparknet", "ad-psgd"}) {
+    plan.recipe = find_system(system).recipe;
+    results.clear();
+    for (const std::uint64_t hosts : {1U, 3U}) {
+      Cluster cluster = Cluster::uniform(3, {.latency = 1ms, .bytes_per_s = 1e8});
+      if (hosts == 1)
+        for (Placement& node : cluster.nodes) node.host = HostId(0);
+      cluster.completion = Completion::WhenMatched;
+      cluster.ns_per_element = {1e4, 4e4, 1e2, 1e2, 0, 0, 0, 0};
+      world.emplace(cluster, WorldOptions{.seed = Seed(4)});
+      const Outcome outcome = world->run([this](Node& node) { return work(node); });
+      ASSERT_TRUE(outcome.finished) << system << outcome.waiting_for;
+      ASSERT_EQ(outcome.errors.size(), 1U) << system;
+      EXPECT_EQ(outcome.errors.front().node, NodeId(1)) << system;
+      EXPECT_THAT(outcome.errors.front().what, HasSubstr("the loss became inf"));
+      ASSERT_EQ(results.size(), 2U) << system << ": the others go on without it";
     }
   }
 }

@@ -144,7 +144,7 @@ class Diverged(TrainTest):
 
 class FullDisk(TrainTest):
     def setUp(self):
-        self.disk = self.scratch / "disk"
+        self.disk = self.scratch / self.id().rpartition(".")[2]
         self.disk.mkdir()
         mounted = os.geteuid() == 0 and subprocess.run(
             ["mount", "-t", "tmpfs", "-o", "size=256k", "none", self.disk],
@@ -166,6 +166,13 @@ class FullDisk(TrainTest):
         finished = self.resume(folder, "--steps", str(complete + 2), "--save-every", "50").finish()
         self.assertEqual(finished.code, 0, finished)
         self.assertIn(f"  step {complete + 1}/", finished.out)
+
+    def test_a_full_disk_ends_the_run_of_several_workers(self):
+        folder = self.disk / "run"
+        finished = self.start(folder, "--model", "mlp:8-20000-3", *TINY[2:4], "--steps", "400",
+                              "--save-every", "1", "--workers", "3", "--batch", "8").finish()
+        self.assertEqual(finished.code, 1, finished)
+        self.assertRegex(finished.err, "No space left on device")
 
 
 if __name__ == "__main__":

@@ -260,10 +260,21 @@ class Failed(WorkersTest):
         finished = self.start(folder, *TINY[:4], "--batch", "4", "--eta", "1e10", "--save-every", "1", "--steps",
                               "400", "--workers", "3").finish()
         self.assertEqual(finished.code, 1, finished)
-        self.assertEqual(len([line for line in finished.err.splitlines() if "the loss became" in line]), 1, finished)
+        self.assertEqual(len(re.findall("^shoal: the loss became", finished.err, re.MULTILINE)), 1, finished)
         self.assertIn("Hint:", finished.err)
         self.assertNotIn("starting it again", finished.err)
         self.assertFalse((folder / "error.txt").exists())
+
+    def test_a_worker_that_fails_does_not_wait_for_others_that_wait_for_it(self):
+        # Fast steps and no checkpoints: the others still read the failed worker's gradient when it fails.
+        for servers in [[], ["--like", "mxnet"], ["--like", "sparknet", "--tau", "2"]]:
+            folder = self.scratch / "-".join(["fails", *servers])
+            finished = self.start(folder, "--model", "mlp:784-64-10", "--data", "fashion-mnist", "--steps", "200",
+                                  "--eta", "1e9", "--workers", "3", "--no-tune", *servers).finish()
+            self.assertEqual(finished.code, 1, finished)
+            first = next(line for line in finished.err.splitlines() if "failed" in line)
+            self.assertIn("it failed: the loss became", first)
+            self.assertRegex(finished.err, "(?m)^shoal: the loss became")
 
     def test_when_all_restarts_are_used_up_the_run_ends(self):
         training = self.start(self.scratch / "restarts", *TINY, "--epochs", "1000", "--workers", "2", "--restarts", "0")
