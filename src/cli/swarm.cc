@@ -20,6 +20,7 @@ struct SwarmFlags {
   std::uint64_t first = 0;
   std::int64_t seed = -1;
   std::uint64_t failures_max = 3;
+  bool flags = false;
 };
 
 const std::map<std::string, Workload>& workloads() {
@@ -58,6 +59,11 @@ ExitCode replay(const Workload& workload, Seed seed) {
 ExitCode run_swarm(const SwarmFlags& o) {
   const auto workload = workloads().find(o.workload);
   if (o.seed >= 0) return replay(workload->second, Seed(static_cast<std::uint64_t>(o.seed)));
+  if (o.flags) {
+    for (std::uint64_t i = 0; i < o.seeds; ++i)
+      fmt::print("{}\n", workload->second(Seed(o.first + i)).flags);
+    return ExitCode::kOk;
+  }
   // A failed check ends the process; the hook of run_seed has printed the seed by then.
   const SwarmReport swarm = run_swarm(
       workload->second, Seed(o.first), o.seeds, o.failures_max, [&](const SeedReport& report) {
@@ -86,7 +92,9 @@ Command swarm_command() {
                       {"--seeds", "how many seeds, each run twice", &o->seeds},
                       {"--first", "the first of them", &o->first},
                       {"--seed", "replay this one and tell it in full", &o->seed},
-                      {"--failures-max", "stop after as many failures", &o->failures_max}},
+                      {"--failures-max", "stop after as many failures", &o->failures_max},
+                      {"--flags", "only print the recipes, as shoal simulate takes them",
+                       &o->flags}},
           .run = [o] { return run_swarm(*o); }};
 }
 

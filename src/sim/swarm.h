@@ -24,6 +24,7 @@ namespace shoal {
 // What one seed means. Workloads are made by the layers that know strategies.
 struct Scenario {
   std::string recipe;  // in words
+  std::string flags;   // of the recipe and its workers, as `shoal simulate` takes them
   Cluster cluster;
   FaultPlan faults;
   Duration liveness{};  // virtual time after healing in which all must be done

@@ -1,7 +1,12 @@
 #include "train/cluster_draw.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <cmath>
+
+#include "strategy/axes.h"
+#include "strategy/registry.h"
 
 namespace shoal {
 
@@ -40,6 +45,12 @@ Cluster draw_cluster(Random& random, std::size_t nodes) {
   cluster.cancelled_busy_max = random.duration(10us, 20ms);
   cluster.buggify = true;
   return cluster;
+}
+
+std::string recipe_flags(const Recipe& recipe, std::size_t workers, std::uint64_t batch,
+                         RuleKind rule) {
+  return fmt::format("--workers {} --batch {} --optimizer {} {}", workers, batch, to_string(rule),
+                     flags_between(find_system("shoal").recipe, recipe));
 }
 
 }  // namespace shoal

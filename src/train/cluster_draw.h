@@ -1,14 +1,23 @@
-// The clusters that the swarm's workloads run on.
+// What the swarm's workloads have in common: the clusters that they run on, and how a recipe that was
+// drawn reads.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <string>
 
 #include "base/random.h"
+#include "optim/rule.h"
 #include "sim/cluster.h"
+#include "strategy/recipe.h"
 
 namespace shoal {
 
 // Slow and fast links, hosts that nodes share, stragglers; everything legal that a network may do.
 Cluster draw_cluster(Random& random, std::size_t nodes);
+
+// As `shoal simulate` takes it: "--workers 3 --batch 7 --optimizer sgd --update root".
+std::string recipe_flags(const Recipe& recipe, std::size_t workers, std::uint64_t batch,
+                         RuleKind rule);
 
 }  // namespace shoal

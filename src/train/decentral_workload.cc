@@ -146,6 +146,12 @@ Scenario decentral_scenario(Seed seed) {
       P, to_string(p.meet), p.tau, p.late, p.in_step ? "in step" : "own pace",
       to_string(p.topology), to_string(job->options.exchange), encode_text(job->options.encode),
       job->options.epochs, job->options.batch, job->samples, job->problem.dimensions);
+  Recipe recipe;
+  recipe.updater = Updater::Each;
+  recipe.peering = p;
+  recipe.exchange = job->options.exchange;
+  recipe.encode = job->options.encode;
+  scenario.flags = recipe_flags(recipe, P, job->options.batch, job->options.rule.kind);
   scenario.program = [job](Node& node) { return worker_program(node, job); };
   scenario.judge = [job] { return judge(*job); };
   return scenario;

@@ -302,6 +302,12 @@ Scenario served_scenario(Seed seed) {
       job->served.rule.clip_norm > 0 ? " norms" : "", encode_text(job->served.encode),
       to_string(serving.pulls), job->served.logical, job->served.round_batch, job->served.epochs,
       job->served.batch, job->samples, job->N, job->part);
+  Recipe recipe;
+  recipe.updater = Updater::Servers;
+  recipe.serving = serving;
+  recipe.encode = job->served.encode;
+  recipe.shards = job->served.logical;
+  scenario.flags = recipe_flags(recipe, P, job->served.batch, job->served.rule.kind);
   scenario.program = [job](Node& node) { return node_program(node, job); };
   scenario.judge = [job] { return judge(*job); };
   return scenario;

@@ -195,6 +195,8 @@ Scenario sync_scenario(Seed seed) {
       job->sync.recipe.accumulate, to_string(job->sync.recipe.encode.as),
       to_string(job->sync.recipe.encode.by), to_string(job->sync.rule.kind),
       job->sync.evaluate ? " evaluated" : "", job->sync.recipe.priority ? " priority" : "");
+  scenario.flags = recipe_flags(
+      job->sync.recipe, P, std::max<std::uint64_t>(1, job->sync.batch / P), job->sync.rule.kind);
   scenario.program = [job](Node& node) { return worker(node, job); };
   scenario.judge = [seed, job] { return judge(seed, *job); };
   return scenario;
