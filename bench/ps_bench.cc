@@ -13,6 +13,7 @@
 #include "bench/command.h"
 #include "bench/ps_rank.h"
 #include "bench/run_files.h"
+#include "program/scratch_folder.h"
 #include "learner/phantom.h"
 #include "train/simulation.h"
 
@@ -157,7 +158,7 @@ void more_servers(const PsBenchOptions& o, std::vector<BenchRow>& rows) {
 // ---- A step of LeNet, beside one with an all-reduce
 
 void training_step(const PsBenchOptions& o, std::vector<BenchRow>& rows) {
-  const Scratch scratch;
+  const ScratchFolder scratch("bench");
   BenchRow row{.name = "LeNet, a synchronous step",
                .unit = "ms",
                .higher_is_better = false,

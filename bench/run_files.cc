@@ -1,7 +1,6 @@
 #include "bench/run_files.h"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <fstream>
 #include <sstream>
@@ -13,15 +12,6 @@
 namespace shoal {
 
 namespace fs = std::filesystem;
-
-Scratch::Scratch() : folder_(fs::temp_directory_path() / fmt::format("shoal-bench-{}", getpid())) {
-  fs::create_directories(folder_);
-}
-
-Scratch::~Scratch() {
-  std::error_code ignored;
-  fs::remove_all(folder_, ignored);
-}
 
 std::string content_of(const fs::path& file) {
   std::ifstream stream(file);

@@ -9,20 +9,6 @@
 
 namespace shoal {
 
-// Where data and runs lie; gone at the end.
-class Scratch {
- public:
-  Scratch();
-  ~Scratch();
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  std::filesystem::path operator/(const std::string& name) const { return folder_ / name; }
-  std::string path() const { return folder_.string(); }
-
- private:
-  std::filesystem::path folder_;
-};
-
 std::string content_of(const std::filesystem::path& file);
 
 // The number behind "key": in a line of JSON that we wrote ourselves.

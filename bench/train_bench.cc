@@ -16,6 +16,7 @@
 #include "bench/command.h"
 #include "bench/even_cores.h"
 #include "bench/run_files.h"
+#include "program/scratch_folder.h"
 
 namespace shoal {
 namespace {
@@ -87,7 +88,7 @@ bool verified(const Model& model, const RunSteps& run) {
   return run.learned() || (model.late && run.stood());
 }
 
-std::string data_of(const Model& model, const Scratch& scratch) {
+std::string data_of(const Model& model, const ScratchFolder& scratch) {
   std::string data = model.data;
   return data.replace(data.find("{}"), 2, scratch.path());
 }
@@ -125,7 +126,7 @@ class TrainBench {
                  const std::string& blas) const;
 
   const TrainBenchOptions& options_;
-  Scratch scratch_;
+  ScratchFolder scratch_{"bench"};
 };
 
 std::string TrainBench::command_of(const Model& model, int threads, const Round& round,

@@ -10,7 +10,7 @@
 #include "cli/compare_plan.h"
 #include "cli/own_run.h"
 #include "cli/run_report.h"
-#include "cli/scratch.h"
+#include "program/scratch_folder.h"
 #include "program/calibration.h"
 
 namespace shoal {
@@ -32,13 +32,13 @@ struct AdviseFlags {
 
 ExitCode run_advise(const AdviseFlags& o) {
   if (o.steps == 0) throw ConfigError("--steps 0: take some, 400 say");
-  const Scratch scratch("advise");
+  const ScratchFolder scratch("advise");
   const std::string model =
       o.calibration.empty() ? o.phantom : read_calibration(o.calibration).key.model;
   std::vector<Advice> candidates;
   std::string refused;
   for (const std::string& system : parse_systems(o.like)) {
-    const fs::path folder = scratch.path / system;
+    const fs::path folder = scratch / system;
     std::vector<std::string> words = {"simulate", "--timing-only"};
     if (o.calibration.empty()) {
       words.insert(words.end(), {"--phantom", o.phantom, "--tflops", fmt::format("{}", o.tflops)});

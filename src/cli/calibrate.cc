@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/kept_calibration.h"
-#include "cli/scratch.h"
+#include "program/scratch_folder.h"
 #include "cli/torch_run.h"
 #include "job/host.h"
 #include "program/calibrate_node.h"
@@ -71,8 +71,8 @@ ExitCode run_calibrate(CalibrateFlags o) {
   const std::vector<std::uint64_t> batches = batches_in(o.batches);
   o.flags.batch = batches.back();
   Encoding encoding = parse_encoding(o.encode);
-  const Scratch scratch("calibrate");
-  o.flags.out = scratch.path;
+  const ScratchFolder scratch("calibrate");
+  o.flags.out = scratch.path();
   TrainRun run(o.flags, {}, "shoal calibrate");
   run.use(open_data(run.flags));
   run.plan.recipe.encode.as = encoding;

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "cli/own_run.h"
-#include "cli/scratch.h"
+#include "program/scratch_folder.h"
 #include "cli/torch_run.h"
 #include "codec/encoding.h"
 #include "program/predict.h"
@@ -61,8 +61,8 @@ OwnRun calibrate(const TrainRun& run, const fs::path& file) {
   if (f.augment) words.emplace_back("--augment");
   if (!f.hosts.empty()) words.insert(words.end(), {"--hosts", f.hosts});
   if (!f.listen.empty()) words.insert(words.end(), {"--listen", f.listen});
-  const Scratch scratch("calibration");
-  return run_own(words, scratch.path / "log");
+  const ScratchFolder scratch("calibration");
+  return run_own(words, scratch / "log");
 }
 
 }  // namespace
