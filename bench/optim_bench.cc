@@ -58,7 +58,7 @@ struct Model {
     for (const std::span<float> numbers : {w.all().data(), g.all().data()})
       for (float& x : numbers) x = static_cast<float>(random.uniform() - 0.5);
   }
-  Shard all() { return {w.all(), g.all(), s.all(), Elements(0), tensors}; }
+  UpdateTarget all() { return {w.all(), g.all(), s.all(), Elements(0), tensors}; }
 
   std::vector<Segment> tensors;
   Elements n;

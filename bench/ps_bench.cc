@@ -13,8 +13,8 @@
 #include "bench/command.h"
 #include "bench/ps_rank.h"
 #include "bench/run_files.h"
-#include "program/scratch_folder.h"
 #include "learner/phantom.h"
+#include "program/scratch_folder.h"
 #include "train/simulation.h"
 
 namespace shoal {
@@ -105,8 +105,8 @@ double simulated_rate(std::uint32_t servers, bool& right) {
   plan.steps = Step(kPushes);
   plan.evaluate = false;
   plan.recipe.updater = Updater::Servers;
-  plan.recipe.serving.servers = servers;
-  plan.recipe.serving.consistency.kind = Consistency::Kind::Async;
+  plan.recipe.ps.servers = servers;
+  plan.recipe.ps.consistency.kind = Consistency::Kind::Async;
   // 64 MiB; a gradient takes 2 ms.
   PhantomLearner learner(
       {{"all", Elements(std::uint64_t{1} << 24U), Elements(1'000'000), Elements(1'000'000)}});
@@ -169,7 +169,7 @@ void training_step(const PsBenchOptions& o, std::vector<BenchRow>& rows) {
     std::filesystem::remove_all(out);
     const std::string command = fmt::format(
         "{} train --model lenet --data synthetic:images,n=8192,test=0 --batch 64 --steps {} "
-        "--optimizer momentum --eta 0.02 --schedule constant --workers {} --threads 1 --no-tune "
+        "--optimizer momentum --lr 0.02 --schedule constant --workers {} --threads 1 --no-tune "
         "--quiet --out {} {}",
         o.shoal, steps, kPsWorkers, out.string(), flags);
     require_success(command, run_command(command));

@@ -83,7 +83,7 @@ class Stopwatch final : public Journal {
   std::uint64_t samples_ = 0;  // of all, one for each push
 };
 
-class NoKeeper final : public Keeper {
+class NoCheckpointStore final : public CheckpointStore {
  public:
   Task<void> save(Replica&) override { co_return; }
   Task<bool> load(Replica&) override { co_return false; }
@@ -106,17 +106,17 @@ Task<void> verify(Env& env, std::span<const float> w, std::uint64_t own, std::ui
 Task<void> measure(Node& node, const PsRankOptions& o) {
   const std::uint64_t pushes = kPsWorkers * steps_of(o.bytes);
   Constant learner(Elements(o.bytes / sizeof(float)), node.id);
-  NoKeeper keeper;
+  NoCheckpointStore checkpoints;
   Stopwatch stopwatch(node.env);
   Replica replica(node.endpoint, learner, Ledger(Seed(1), pushes));
   ServedOptions options;
   options.batch = 1;
   options.workers = kPsWorkers;
   options.shards = o.servers;
-  options.serving.consistency = parse_consistency(o.consistency);
+  options.ps.consistency = parse_consistency(o.consistency);
   options.mean = false;
   options.eta = 1;
-  co_await served_node(node, learner, keeper, replica, options, &stopwatch);
+  co_await served_node(node, learner, checkpoints, replica, options, &stopwatch);
   if (node.id.value() >= kPsWorkers) co_return;
   co_await verify(node.env, replica.parameters().data(), stopwatch.steps(), node.id.value() + 1,
                   pushes);

@@ -97,7 +97,7 @@ BenchRow thousand_nodes(std::uint32_t nodes, std::uint64_t steps) {
   const std::vector<PhantomLayer> layers = {
       {"convolutions", Elements(2'500'000), Elements(1000), Elements(2000)},
       {"fully connected", Elements(58'500'000), Elements(200), Elements(400)}};
-  class NoKeeper final : public Keeper {
+  class NoCheckpointStore final : public CheckpointStore {
     Task<void> save(Replica&) override { co_return; }
     Task<bool> load(Replica&) override { co_return false; }
   };
@@ -109,12 +109,12 @@ BenchRow thousand_nodes(std::uint32_t nodes, std::uint64_t steps) {
   World world(cluster, {.seed = Seed(1), .fixed_view = true});
   const Outcome outcome = world.run([&](Node& node) -> Task<> {
     PhantomLearner learner(layers);
-    NoKeeper keeper;
+    NoCheckpointStore checkpoints;
     Replica replica(node.endpoint, learner, Ledger(Seed(1), 1'000'000));
     SyncOptions options;
     options.steps = Step(steps);
     options.batch = 32 * nodes;
-    co_await sync_worker(node, learner, keeper, replica, options);
+    co_await sync_worker(node, learner, checkpoints, replica, options);
     if (replica.step == Step(steps)) ++done;
   });
   const double took = cpu_s() - start;

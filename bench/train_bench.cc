@@ -40,7 +40,7 @@ struct Beside {
   bool spare;  // the same as the default unless cores are to spare
 };
 constexpr Beside kBeside[] = {
-    {"--waits asleep", false}, {"--cores keep", true}, {"--balance auto", false}};
+    {"--wait-mode block", false}, {"--cores keep", true}, {"--balance auto", false}};
 
 struct Model {
   const char* name;
@@ -134,7 +134,7 @@ std::string TrainBench::command_of(const Model& model, int threads, const Round&
   // What is probed is kept for the rounds to come, and for nobody else.
   return fmt::format(
       "XDG_CACHE_HOME={} {} train --model {} --data {} --batch {} --steps {} --optimizer momentum "
-      "--eta {} --schedule constant --threads {} --save-every 1000000 --quiet --out {}{} {}",
+      "--lr {} --schedule constant --threads {} --save-every 1000000 --quiet --out {}{} {}",
       scratch_.path(), options_.shoal, model.name, data_of(model, scratch_), kBatch, round.all(),
       model.eta, threads, out.string(), options_.tune ? "" : " --no-tune", flags);
 }

@@ -21,7 +21,7 @@
 #include "runtime/live/posix_files.h"
 #include "sim/world.h"
 #include "strategy/sync.h"
-#include "train/snapshot_keeper.h"
+#include "train/folder_checkpoint_store.h"
 #include "transport/inproc_world.h"
 
 using namespace shoal;
@@ -44,13 +44,13 @@ Task<void> worker(Node& node, Results& results) {
   QuadraticLearner learner({.seed = kSeed, .dimensions = Elements(1000), .condition = 20});
   // 1,024 samples an epoch, dealt anew every time, each to one worker.
   Replica replica(node.endpoint, learner, Ledger(kSeed, 1024));
-  SnapshotKeeper keeper(node, "checkpoint", learner.layout());
+  FolderCheckpointStore checkpoints(node, "checkpoint", learner.layout());
 
   SyncOptions options;
   options.steps = Step(200);
   options.batch = 32;  // of all workers together
   options.eta = 0.5;
-  co_await sync_worker(node, learner, keeper, replica, options);
+  co_await sync_worker(node, learner, checkpoints, replica, options);
 
   const std::span<const float> w = replica.w().data();
   const std::lock_guard lock(results.mutex);

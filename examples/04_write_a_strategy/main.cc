@@ -50,7 +50,8 @@ Task<void> local_sgd(Node& node, Learner& learner, Replica& replica) {
 
     const Rule sgd;
     const UpdateStep step{0.3, t + 1, static_cast<double>(mine.n)};
-    const Shard all{replica.parameters(), replica.g().all(), replica.slots(), Elements(0), {}};
+    const UpdateTarget all{
+        replica.parameters(), replica.g().all(), replica.slots(), Elements(0), {}};
     co_await update(node.env, sgd, step, all);
     replica.ledger.settle_leases(SampleEnd::Applied);
 

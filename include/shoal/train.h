@@ -10,7 +10,7 @@
 //                                      .data = shoal::data("fashion-mnist")});
 //   }
 //
-// It has the flags of `shoal train` (--epochs, --eta, --optimizer, --out, --resume, ..; see
+// It has the flags of `shoal train` (--epochs, --lr, --optimizer, --out, --resume, ..; see
 // --help), shows its progress and leaves a run folder behind: summary, metrics, checkpoints.
 // examples/02_my_own_module is such a program, docs/cpp-api.md says more.
 #pragma once

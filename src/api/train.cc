@@ -130,7 +130,7 @@ Rule rule_of_ones_own(const Training& training, const TrainFlags& flags) {
   if (flags.eta == "auto")
     throw ConfigError(fmt::format(
         "Training::update: no step size is known that is usual with {}; give Training::eta, or "
-        "--eta on the command line",
+        "--lr on the command line",
         name));
   Rule rule = own_rule(training.update);
   rule.clip_norm = flags.clip_norm;
@@ -205,7 +205,7 @@ void follow_workers(TrainRun& run, ExitCode code) {
 // ends here, and that of the launcher goes on.
 Trained run_training(const Training& training, TrainRun& run) {
   static int calls = 0;
-  if (++calls > 1 && run.company.part != Part::Alone)
+  if (++calls > 1 && run.topology.role != ProcessRole::Alone)
     throw ConfigError(
         "--workers: every worker runs this program from its start, so that it can train only once "
         "with several; train with one worker, or in another program");
@@ -234,8 +234,8 @@ Trained run_training(const Training& training, TrainRun& run) {
   };
   try {
     const ExitCode code = run.train();
-    if (run.company.part == Part::Worker) std::exit(static_cast<int>(code));
-    if (run.company.part == Part::Launcher) follow_workers(run, code);
+    if (run.topology.role == ProcessRole::Worker) std::exit(static_cast<int>(code));
+    if (run.topology.role == ProcessRole::Launcher) follow_workers(run, code);
   } catch (...) {
     run.learner.reset();
     throw;

@@ -14,7 +14,7 @@ std::string_view to_string(EventKind kind) {
       "send posted",   "send done",    "recv posted",      "recv done",       "message dropped",
       "op cancelled",  "RANGE REUSED", "view seen",        "fenced out",      "share added",
       "step applied",  "state agreed", "checkpoint begun", "checkpoint done", "checkpoint read",
-      "worker done",   "read served",  "letter sent",      "letter taken",    "weight held",
+      "worker done",   "read served",  "message sent",     "message taken",   "weight held",
       "weight sent",   "weight taken", "model moved",      "result formed",   "node started",
       "node crashed",  "node frozen",  "node thawed",      "fault begun",     "fault ended",
       "file data lost"};

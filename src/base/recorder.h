@@ -39,8 +39,8 @@ enum class EventKind : std::uint8_t {
   // Servers: what a worker was given to read.
   ReadServed,  // peer = the worker, a = its clock, b = the least clock of all who count, c = bound
   // Models that meet, where a job is audited; numbers are the bits of doubles.
-  LetterSent,    // peer = to whom, a = its kind, b = hash of what is in it
-  LetterTaken,   // the same; peer = from whom
+  MessageSent,   // peer = to whom, a = its kind, b = hash of what is in it
+  MessageTaken,  // the same; peer = from whom
   WeightHeld,    // when a view begins: a = the member's weight of all
   WeightSent,    // peer = to whom, a = what goes, b = what stays
   WeightTaken,   // peer = from whom, a = what has come, b = what there is then

@@ -10,8 +10,8 @@
 #include "cli/compare_plan.h"
 #include "cli/own_run.h"
 #include "cli/run_report.h"
-#include "program/scratch_folder.h"
 #include "program/calibration.h"
+#include "program/scratch_folder.h"
 
 namespace shoal {
 namespace {

@@ -11,11 +11,11 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/kept_calibration.h"
-#include "program/scratch_folder.h"
 #include "cli/torch_run.h"
 #include "job/host.h"
 #include "program/calibrate_node.h"
 #include "program/predict.h"
+#include "program/scratch_folder.h"
 #include "strategy/registry.h"
 
 namespace shoal {
@@ -82,7 +82,7 @@ ExitCode run_calibrate(CalibrateFlags o) {
   const fs::path out = o.keep ? calibration_file(found.key) : fs::path(o.out);
   if (out.empty()) throw ConfigError("--keep: there is no cache folder; take --out FILE");
   run.plan.folder.wall_start_s = run.handed ? run.handed->begun_s : wall_clock_s();
-  if (run.company.part == Part::Launcher) {
+  if (run.topology.role == ProcessRole::Launcher) {
     run.before_threads();
     const ExitCode code = launch_workers(run);
     if (code == ExitCode::kOk) fmt::print("wrote {}\n", out.string());
@@ -107,7 +107,8 @@ ExitCode run_calibrate(CalibrateFlags o) {
   if (code != ExitCode::kOk || run.place.rank != 0) return code;
   write_calibration(found, out);
   if (!run.flags.quiet) print_found(found);
-  if (run.company.part == Part::Alone || !run.handed) fmt::print("wrote {}\n", out.string());
+  if (run.topology.role == ProcessRole::Alone || !run.handed)
+    fmt::print("wrote {}\n", out.string());
   return code;
 }
 

@@ -194,7 +194,7 @@ void check(const Flags& flags, const std::vector<Option>& options,
            const std::vector<std::string>& given) {
   if (flags.seeds == 0 || flags.seeds > 100)
     throw ConfigError(fmt::format("--seeds {}: take 1 to 100", flags.seeds));
-  if (flags.tune == "lr" && std::ranges::find(given, "--eta") != given.end())
+  if (flags.tune == "lr" && std::ranges::find(given, "--lr") != given.end())
     throw ConfigError("--tune lr and --lr: take one of them");
   TrainFlags unused;
   const std::vector<Option> live = train_options(unused);

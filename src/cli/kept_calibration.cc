@@ -8,10 +8,10 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "cli/own_run.h"
-#include "program/scratch_folder.h"
 #include "cli/torch_run.h"
 #include "codec/encoding.h"
 #include "program/predict.h"
+#include "program/scratch_folder.h"
 
 namespace shoal {
 namespace {
@@ -86,7 +86,7 @@ fs::path calibration_file(const CalibrationKey& key) {
 }
 
 std::optional<Prediction> prediction_for(const TrainRun& run) {
-  const bool launched = run.company.part != Part::Worker;
+  const bool launched = run.topology.role != ProcessRole::Worker;
   const auto none = [&](const std::string& why) -> std::optional<Prediction> {
     if (!run.flags.quiet) fmt::print("predicted nothing: {}\n", why);
     return std::nullopt;

@@ -86,16 +86,16 @@ Command swarm_command() {
   auto o = std::make_shared<SwarmFlags>();
   std::vector<std::string> names;
   for (const auto& [name, workload] : workloads()) names.push_back(name);
-  return {.name = "swarm",
-          .summary = "simulated runs with clusters, recipes and faults drawn from seeds",
-          .options = {{"--workload", "what the nodes run", &o->workload, false, names},
-                      {"--seeds", "how many seeds, each run twice", &o->seeds},
-                      {"--first", "the first of them", &o->first},
-                      {"--seed", "replay this one and tell it in full", &o->seed},
-                      {"--failures-max", "stop after as many failures", &o->failures_max},
-                      {"--flags", "only print the recipes, as shoal simulate takes them",
-                       &o->flags}},
-          .run = [o] { return run_swarm(*o); }};
+  return {
+      .name = "swarm",
+      .summary = "simulated runs with clusters, recipes and faults drawn from seeds",
+      .options = {{"--workload", "what the nodes run", &o->workload, false, names},
+                  {"--seeds", "how many seeds, each run twice", &o->seeds},
+                  {"--first", "the first of them", &o->first},
+                  {"--seed", "replay this one and tell it in full", &o->seed},
+                  {"--failures-max", "stop after as many failures", &o->failures_max},
+                  {"--flags", "only print the recipes, as shoal simulate takes them", &o->flags}},
+      .run = [o] { return run_swarm(*o); }};
 }
 
 }  // namespace shoal

@@ -24,7 +24,7 @@ void choose_compute(TrainRun& run) {
   } else {
     ComputeWish wish = wish_of(run.flags);
     // One that comes back finds the others at work, and what it probed when they began.
-    wish.only_kept = run.company.part == Part::Worker && run.place.life > 1;
+    wish.only_kept = run.topology.role == ProcessRole::Worker && run.place.life > 1;
     ProbeTask task;
     task.model = run.flags.model;
     task.shape = run.dataset.train->shape();

@@ -56,7 +56,7 @@ void add(std::span<float> a, std::span<const float> b) {
   for (std::size_t i = 0; i < a.size(); ++i) to[i] += from[i];
 }
 
-void sum(std::span<float> out, std::span<const float* const> terms, Store store) {
+void sum(std::span<float> out, std::span<const float* const> terms, WriteMode mode) {
   const std::size_t n = out.size();
   if (n == 0 || terms.empty()) return;
   if (terms.size() == 1) {
@@ -76,13 +76,13 @@ void sum(std::span<float> out, std::span<const float* const> terms, Store store)
       first = so_far;
     }
     const float* last = terms.back() + at;
-    if (store == Store::Streamed) {
+    if (mode == WriteMode::Streamed) {
       add_two_streamed(out.data() + at, first, last, count);
     } else {
       add_two_in_place(out.data() + at, first, last, count);
     }
   }
-  if (store == Store::Streamed) end_stream();
+  if (mode == WriteMode::Streamed) end_stream();
 }
 
 }  // namespace shoal

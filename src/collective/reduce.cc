@@ -23,7 +23,7 @@ bool SumOp::take_in(ConstBuf payload) {
   if (!aligned || !fits || !free) return false;
   const std::array terms{static_cast<const float*>(mine_.data().data()),
                          reinterpret_cast<const float*>(payload.data)};
-  sum(out, terms, Store::Cached);
+  sum(out, terms, WriteMode::Cached);
   return summed_ = true;
 }
 
@@ -31,12 +31,13 @@ Task<void> sum_up(Env& env, Range out, std::uint64_t count, std::vector<const fl
   const std::uint64_t adds = count - 1;
   const std::span<float> whole = out.data();
   const bool in_place = std::ranges::find(terms, whole.data()) != terms.end();
-  const Store store = whole.size() >= kStreamFrom && !in_place ? Store::Streamed : Store::Cached;
+  const WriteMode mode =
+      whole.size() >= kStreamFrom && !in_place ? WriteMode::Streamed : WriteMode::Cached;
   for (std::uint64_t at = 0; at < out.n.value(); at += kSlice) {
     const std::uint64_t n = std::min(kSlice, out.n.value() - at);
     co_await env.work(Work::Reduce, Elements(n * adds), [&] {
       if (whole.empty()) return;  // a phantom
-      sum(whole.subspan(at, n), terms, store);
+      sum(whole.subspan(at, n), terms, mode);
       for (const float*& term : terms) term += n;
     });
   }

@@ -16,11 +16,11 @@ void add(std::span<float> a, std::span<const float> b);
 
 // How the result of a large sum is written: through the caches, or around them where it is too
 // large to be found there again, and memory that is only written need not be read first.
-enum class Store : std::uint8_t { Cached, Streamed };
+enum class WriteMode : std::uint8_t { Cached, Streamed };
 
 // out = ((terms[0] + terms[1]) + terms[2]) + ..; out may be one of the terms if it is not streamed.
 // REQUIRES: every term has out.size() elements.
-void sum(std::span<float> out, std::span<const float* const> terms, Store store);
+void sum(std::span<float> out, std::span<const float* const> terms, WriteMode mode);
 
 // A receive into `scratch`, which is then to be added to `mine`; or whose sum was formed already,
 // straight from where a short message lies: that takes no longer than to copy it from there. `mine`

@@ -27,17 +27,17 @@ Moment moment_of(std::span<const float> x, Elements at) {
   return moment;
 }
 
-void Move::of(Range range, double weight) {
-  if (!leg_.terms.audit) return;
+void ConservationProbe::of(Range range, double weight) {
+  if (!round_.terms.audit) return;
   parts_.push_back({range, weight});
   before_.add(moment_of(range.data(), range.at), weight);
 }
 
-void Move::add(std::span<const float> numbers, double weight) {
-  if (leg_.terms.audit) told_.add(moment_of(numbers), weight);
+void ConservationProbe::add(std::span<const float> numbers, double weight) {
+  if (round_.terms.audit) told_.add(moment_of(numbers), weight);
 }
 
-Moment Move::moment() const {
+Moment ConservationProbe::moment() const {
   Moment moment = told_;
   for (const Part& part : parts_)
     moment.add(moment_of(part.range.data(), part.range.at), part.weight);
@@ -45,21 +45,21 @@ Moment Move::moment() const {
   return moment;
 }
 
-void Move::record(NodeId peer, std::uint64_t number) const {
-  if (!leg_.terms.audit) return;
+void ConservationProbe::record(NodeId peer, std::uint64_t number) const {
+  if (!round_.terms.audit) return;
   const Moment all = moment();
-  Event event = leg_.company.event(EventKind::ModelMoved, peer);
+  Event event = round_.context.event(EventKind::ModelMoved, peer);
   event.a = std::bit_cast<std::uint64_t>(all.sum);
   event.b = std::bit_cast<std::uint64_t>(all.size);
   event.c = number;
-  leg_.env().record(event);
+  round_.env().record(event);
 }
 
-void note_weight(Company& company, EventKind kind, NodeId peer, double weight, double own) {
-  Event event = company.event(kind, peer);
+void note_weight(ViewContext& context, EventKind kind, NodeId peer, double weight, double own) {
+  Event event = context.event(kind, peer);
   event.a = std::bit_cast<std::uint64_t>(weight);
   event.b = std::bit_cast<std::uint64_t>(own);
-  company.node.env.record(event);
+  context.node.env.record(event);
 }
 
 }  // namespace shoal

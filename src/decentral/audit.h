@@ -2,8 +2,8 @@
 // must leave as it was. A model is told by its moment, a weighted sum of its numbers: what is
 // conserved number by number is conserved in that, and a move in one of them shows.
 //
-//   Move move(leg);
-//   move.of(leg.model());             // its moment before
+//   ConservationProbe move(round);
+//   move.of(round.model());             // its moment before
 //   co_await mix(...);
 //   move.with(peer);                  // and after: the two of an exchange add up to nothing
 //
@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-#include "decentral/leg.h"
+#include "decentral/training_round.h"
 #include "runtime/range.h"
 
 namespace shoal {
@@ -28,9 +28,9 @@ struct Moment {
 // Of numbers that begin at `at` of a model.
 Moment moment_of(std::span<const float> x, Elements at = Elements(0));
 
-class Move {
+class ConservationProbe {
  public:
-  explicit Move(Leg& leg) : leg_(leg) {}
+  explicit ConservationProbe(TrainingRound& round) : round_(round) {}
 
   // Takes part from now on.
   void of(Range range, double weight = 1);
@@ -42,7 +42,7 @@ class Move {
   // It is over: with one other, with all members (the number is the same on all), or alone.
   void with(NodeId peer) const { record(peer, 0); }
   void with_all(std::uint64_t number) const { record(kNobody, number); }
-  void alone() const { record(leg_.company.node.id, 0); }
+  void alone() const { record(round_.context.node.id, 0); }
 
  private:
   struct Part {
@@ -51,13 +51,13 @@ class Move {
   };
   void record(NodeId peer, std::uint64_t number) const;
 
-  Leg& leg_;
+  TrainingRound& round_;
   std::vector<Part> parts_;
   Moment before_;
   Moment told_;
 };
 
 // Of gossip: what of a weight goes or comes, and what the own one is then.
-void note_weight(Company& company, EventKind kind, NodeId peer, double weight, double own);
+void note_weight(ViewContext& context, EventKind kind, NodeId peer, double weight, double own);
 
 }  // namespace shoal

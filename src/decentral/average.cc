@@ -15,54 +15,54 @@
 #include <utility>
 
 #include "collective/tree.h"
+#include "decentral/algorithm.h"
 #include "decentral/mean_exchange.h"
-#include "decentral/rendezvous.h"
 
 namespace shoal {
 namespace {
 
-class Averaging final : public Rendezvous {
+class Averaging final : public DecentralAlgorithm {
  public:
   Averaging(Node& node, const Learner& learner, const DecentralTerms& terms)
-      : Rendezvous(node, learner, terms) {
-    if (terms.peering.meet == Encounter::Average) exchange_.emplace(node, learner, terms);
+      : DecentralAlgorithm(node, learner, terms) {
+    if (terms.peering.algorithm == Algorithm::Average) exchange_.emplace(node, learner, terms);
   }
 
-  std::vector<OwnArray> own() override {
-    return exchange_ ? exchange_->own() : std::vector<OwnArray>();
+  std::vector<PerWorkerArray> own() override {
+    return exchange_ ? exchange_->own() : std::vector<PerWorkerArray>();
   }
 
   void view_over() override {
     if (exchange_) exchange_->forget();
   }
 
-  Task<void> run(Leg& leg) override {
+  Task<void> run(TrainingRound& round) override {
     const MeanExchange::Change as_it_is;
     while (true) {
-      const bool more = co_await leg.next();
+      const bool more = co_await round.next();
       if (!more) break;
       if (!exchange_) {
-        co_await leg.step();
+        co_await round.step();
         continue;
       }
-      co_await leg.gradient();
-      co_await exchange_->update(leg, as_it_is);
-      co_await leg.done();
-      co_await exchange_->after_step(leg, as_it_is);
+      co_await round.gradient();
+      co_await exchange_->update(round, as_it_is);
+      co_await round.done();
+      co_await exchange_->after_step(round, as_it_is);
     }
-    if (exchange_) co_await exchange_->end(leg, as_it_is);
+    if (exchange_) co_await exchange_->end(round, as_it_is);
   }
 
   // Of an ensemble no single model is the result, and a mean of its models means nothing: it is the
   // first one. A checkpoint has all.
-  Task<void> result(Company& company, Range model, Range out) override {
+  Task<void> result(ViewContext& context, Range model, Range out) override {
     if (terms_.peering.combine == Combine::None) {
-      co_await Rendezvous::result(company, model, out);
+      co_await DecentralAlgorithm::result(context, model, out);
       co_return;
     }
-    const std::uint64_t operation = company.operations();
-    co_await copy(company.node.env, out, model);
-    if (!company.alone()) co_await tree_broadcast(company.group, Rank(0), out, operation);
+    const std::uint64_t operation = context.operations();
+    co_await copy(context.node.env, out, model);
+    if (!context.alone()) co_await tree_broadcast(context.group, Rank(0), out, operation);
   }
 
  private:
@@ -71,8 +71,8 @@ class Averaging final : public Rendezvous {
 
 }  // namespace
 
-std::unique_ptr<Rendezvous> make_average(Node& node, const Learner& learner,
-                                         const DecentralTerms& terms) {
+std::unique_ptr<DecentralAlgorithm> make_average(Node& node, const Learner& learner,
+                                                 const DecentralTerms& terms) {
   return std::make_unique<Averaging>(node, learner, terms);
 }
 

@@ -21,71 +21,71 @@
 #include <iterator>
 #include <utility>
 
+#include "decentral/algorithm.h"
 #include "decentral/mean_exchange.h"
-#include "decentral/rendezvous.h"
 
 namespace shoal {
 namespace {
 
-class BlockMomentum final : public Rendezvous {
+class BlockMomentum final : public DecentralAlgorithm {
  public:
   BlockMomentum(Node& node, const Learner& learner, const DecentralTerms& terms)
-      : Rendezvous(node, learner, terms),
+      : DecentralAlgorithm(node, learner, terms),
         exchange_(node, learner, terms),
         W_(model_arena()),
         D_(model_arena()) {}
 
   std::uint64_t meetings() const override { return meetings_; }
 
-  Task<void> begin(Company& company, Range model, const Roll& roll) override {
-    const auto [source, most] = furthest(roll);
+  Task<void> begin(ViewContext& context, Range model, const MembershipSnapshot& snapshot) override {
+    const auto [source, most] = furthest(snapshot);
     if (most == 0) {
       // All have the same model: nobody has made a step.
-      co_await copy(company.node.env, W_.all(), model);
-      co_await mix(company.node.env, D_.all(), 0, D_.all(), 0);
+      co_await copy(context.node.env, W_.all(), model);
+      co_await mix(context.node.env, D_.all(), 0, D_.all(), 0);
       meetings_ = 1;
       co_return;
     }
     std::vector<bool> behind;
-    for (const std::uint64_t m : roll.meetings) behind.push_back(m < most);
+    for (const std::uint64_t m : snapshot.meetings) behind.push_back(m < most);
     const std::vector<Range> arrays{W_.all(), D_.all()};
-    co_await copy_from(company, source, behind, arrays);
+    co_await copy_from(context, source, behind, arrays);
     const bool missed = meetings_ > 0 && meetings_ < most;
-    if (missed || roll.newcomers[company.group.rank.value()])
-      co_await copy(company.node.env, model, W_.all());
+    if (missed || snapshot.newcomers[context.group.rank.value()])
+      co_await copy(context.node.env, model, W_.all());
     meetings_ = most;
   }
 
-  std::vector<OwnArray> own() override {
-    std::vector<OwnArray> arrays;
+  std::vector<PerWorkerArray> own() override {
+    std::vector<PerWorkerArray> arrays;
     arrays.push_back({"block", W_.all(), Owner::All});
     arrays.push_back({"block.momentum", D_.all(), Owner::All});
     std::ranges::move(exchange_.own(), std::back_inserter(arrays));
     return arrays;
   }
-  Task<void> resume(Company& company, std::optional<Range> result,
-                    const std::vector<OwnArray>& own) override {
+  Task<void> resume(ViewContext& context, std::optional<Range> result,
+                    const std::vector<PerWorkerArray>& own) override {
     meetings_ = own[0].came && own[1].came ? 1 : 0;
     if (meetings_ > 0 || !result) co_return;
-    co_await copy(company.node.env, W_.all(), *result);
-    co_await clear(company.node.env, D_.all());
+    co_await copy(context.node.env, W_.all(), *result);
+    co_await clear(context.node.env, D_.all());
     meetings_ = 1;
   }
 
   void view_over() override { exchange_.forget(); }
 
-  Task<void> run(Leg& leg) override {
-    const MeanExchange::Change change = change_in(leg.company.size());
+  Task<void> run(TrainingRound& round) override {
+    const MeanExchange::Change change = change_in(round.context.size());
     while (true) {
-      const bool more = co_await leg.next();
+      const bool more = co_await round.next();
       if (!more) break;
-      co_await leg.gradient();
-      co_await exchange_.update(leg, change);
-      co_await leg.done();
-      const bool met = co_await exchange_.after_step(leg, change);
+      co_await round.gradient();
+      co_await exchange_.update(round, change);
+      co_await round.done();
+      const bool met = co_await exchange_.after_step(round, change);
       if (met) ++meetings_;
     }
-    const bool met = co_await exchange_.end(leg, change);
+    const bool met = co_await exchange_.end(round, change);
     if (met) ++meetings_;
   }
 
@@ -109,8 +109,8 @@ class BlockMomentum final : public Rendezvous {
 
 }  // namespace
 
-std::unique_ptr<Rendezvous> make_block(Node& node, const Learner& learner,
-                                       const DecentralTerms& terms) {
+std::unique_ptr<DecentralAlgorithm> make_block(Node& node, const Learner& learner,
+                                               const DecentralTerms& terms) {
   return std::make_unique<BlockMomentum>(node, learner, terms);
 }
 

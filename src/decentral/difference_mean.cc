@@ -1,6 +1,6 @@
 #include "decentral/difference_mean.h"
 
-#include "decentral/rendezvous.h"
+#include "decentral/algorithm.h"
 #include "encoded/all_reduce.h"
 
 namespace shoal {
@@ -28,20 +28,21 @@ DifferenceMean::DifferenceMean(Node& node, const Learner& learner, const Decentr
   encoder_.choose(model_encodings(terms.encode, learner));
 }
 
-Task<void> DifferenceMean::form(Company& company, Step t, Range model, Range mean, Range scratch) {
-  Env& env = company.node.env;
+Task<void> DifferenceMean::form(ViewContext& context, Step t, Range model, Range mean,
+                                Range scratch) {
+  Env& env = context.node.env;
   const Range d = difference_.all();
-  encoder_.begin(t, 0, company.group.rank);
+  encoder_.begin(t, 0, context.group.rank);
   co_await copy(env, d, model);
   if (agreed_) co_await mix(env, d, 1, last_.all(), -1);
-  if (agreed_ && !company.alone()) {
-    const EncodedForm form = form_of(terms_.encode, company.size());
-    co_await encoded_all_reduce(form, company.group, encoder_, d, company.operations());
+  if (agreed_ && !context.alone()) {
+    const EncodedForm form = form_of(terms_.encode, context.size());
+    co_await encoded_all_reduce(form, context.group, encoder_, d, context.operations());
     co_await copy(env, mean, last_.all());
-    co_await mix(env, mean, 1, d, 1 / static_cast<double>(company.size()));
+    co_await mix(env, mean, 1, d, 1 / static_cast<double>(context.size()));
   } else {
     co_await env.work(Work::Reduce, d.n, [&] { encoder_.keep(d); });
-    co_await mean_of_all(company, terms_.exchange, d, mean, scratch);
+    co_await mean_of_all(context, terms_.exchange, d, mean, scratch);
     if (agreed_) co_await mix(env, mean, 1, last_.all(), 1);
   }
   encoder_.commit();
@@ -52,8 +53,8 @@ Task<void> DifferenceMean::agree(Env& env, Range model) {
   agreed_ = true;
 }
 
-std::vector<OwnArray> DifferenceMean::own() {
-  std::vector<OwnArray> arrays;
+std::vector<PerWorkerArray> DifferenceMean::own() {
+  std::vector<PerWorkerArray> arrays;
   if (encoder_.residual().n > Elements(0)) arrays.push_back({"residual", encoder_.residual()});
   return arrays;
 }

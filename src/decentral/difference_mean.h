@@ -17,12 +17,12 @@
 
 #include <vector>
 
-#include "decentral/leg.h"
+#include "decentral/training_round.h"
 #include "encoded/encoder.h"
 #include "learner/learner.h"
 #include "runtime/range.h"
 #include "runtime/task.h"
-#include "strategy/own_state.h"
+#include "strategy/per_worker_state.h"
 
 namespace shoal {
 
@@ -37,13 +37,13 @@ class DifferenceMean {
   DifferenceMean(Node& node, const Learner& learner, const DecentralTerms& terms);
 
   // mean = about that of all models, with the same bits on all. `t`: the step, the same on all.
-  Task<void> form(Company& company, Step t, Range model, Range mean, Range scratch);
+  Task<void> form(ViewContext& context, Step t, Range model, Range mean, Range scratch);
   // What all go on with.
   Task<void> agree(Env& env, Range model);
   // The view is over.
   void forget() { agreed_ = false; }
   // What waits.
-  std::vector<OwnArray> own();
+  std::vector<PerWorkerArray> own();
 
  private:
   const DecentralTerms& terms_;

@@ -7,9 +7,9 @@
 //     w_i <- w_i - alpha d;   c <- c + beta d
 //   w_i <- update(w_i, g)
 //
-// Late (--late d): what is sent is a copy, the exchange goes on beside the next d steps, and then
-// w_i <- w_i - alpha d of that copy; the steps in between are kept. The member that has c sends
-// nothing, and is never late.
+// Late (--overlap-steps d): what is sent is a copy, the exchange goes on beside the next d steps,
+// and then w_i <- w_i - alpha d of that copy; the steps in between are kept. The member that has c
+// sends nothing, and is never late.
 //
 // In step all do so at once: c <- c + beta (sum of all d), which everyone can compute who has the
 // mean of all models. At their own pace they ask the member that has c: in pieces, each of which is
@@ -34,47 +34,47 @@
 #include "base/error.h"
 #include "base/stream_copy.h"
 #include "collective/tree.h"
+#include "decentral/algorithm.h"
 #include "decentral/audit.h"
 #include "decentral/model_sum.h"
-#include "decentral/rendezvous.h"
 #include "runtime/slices.h"
 
 namespace shoal {
 namespace {
 
-class Elastic final : public Rendezvous {
+class Elastic final : public DecentralAlgorithm {
  public:
   Elastic(Node& node, const Learner& learner, const DecentralTerms& terms)
-      : Rendezvous(node, learner, terms), center_(model_arena()), sum_(node, learner) {}
+      : DecentralAlgorithm(node, learner, terms), center_(model_arena()), sum_(node, learner) {}
 
   std::uint64_t meetings() const override { return meetings_; }
 
-  Task<void> begin(Company& company, Range model, const Roll& roll) override {
-    members_ = company.size();
-    const auto [source, most] = furthest(roll);
+  Task<void> begin(ViewContext& context, Range model, const MembershipSnapshot& snapshot) override {
+    members_ = context.size();
+    const auto [source, most] = furthest(snapshot);
     if (most == 0) {
       node_.env.probe("decentral: a center was made of all models");
       host_ = Rank(0);
-      co_await mean_of_all(company, terms_.exchange, model, center_.all(), scratch());
-      meetings_ = in_step() || company.group.rank == host_ ? 1 : 0;
+      co_await mean_of_all(context, terms_.exchange, model, center_.all(), scratch());
+      meetings_ = in_step() || context.group.rank == host_ ? 1 : 0;
       co_return;
     }
     host_ = source;
     if (!in_step()) co_return;
     std::vector<bool> behind;
-    for (const std::uint64_t m : roll.meetings) behind.push_back(m < most);
+    for (const std::uint64_t m : snapshot.meetings) behind.push_back(m < most);
     const std::vector<Range> arrays(1, center_.all());
-    co_await copy_from(company, source, behind, arrays);
+    co_await copy_from(context, source, behind, arrays);
     meetings_ = most;
   }
 
   // The result is the center.
-  Task<void> resume(Company& company, std::optional<Range> result,
-                    const std::vector<OwnArray>& own) override {
+  Task<void> resume(ViewContext& context, std::optional<Range> result,
+                    const std::vector<PerWorkerArray>& own) override {
     (void)own;
     if (!result) co_return;
-    co_await copy(company.node.env, center_.all(), *result);
-    meetings_ = in_step() || company.group.rank == Rank(0) ? 1 : 0;
+    co_await copy(context.node.env, center_.all(), *result);
+    meetings_ = in_step() || context.group.rank == Rank(0) ? 1 : 0;
   }
 
   void view_over() override {
@@ -84,34 +84,34 @@ class Elastic final : public Rendezvous {
     copied_now_ = false;
   }
 
-  Task<void> run(Leg& leg) override {
-    if (!in_step() && leg.company.group.rank == host_) leg.spawn(serve(leg));
+  Task<void> run(TrainingRound& round) override {
+    if (!in_step() && round.context.group.rank == host_) round.spawn(serve(round));
     while (true) {
-      const bool more = co_await leg.next();
+      const bool more = co_await round.next();
       if (!more) break;
-      co_await leg.gradient();
-      note_loss(leg.score());
-      const std::uint64_t since = leg.t().value() % terms_.peering.tau;
-      Along along;
-      if (since == 0) co_await begin_meeting(leg, along);
-      if (since == lateness(leg)) co_await end_meeting(leg, along);
-      co_await leg.update(std::move(along));
+      co_await round.gradient();
+      note_loss(round.score());
+      const std::uint64_t since = round.t().value() % terms_.peering.tau;
+      FusedPass fused;
+      if (since == 0) co_await begin_meeting(round, fused);
+      if (since == lateness(round)) co_await end_meeting(round, fused);
+      co_await round.update(std::move(fused));
       if (std::exchange(holds_center_, false)) let_go();
-      if (std::exchange(copied_now_, false)) leg.spawn(exchange(leg));
-      co_await leg.done();
+      if (std::exchange(copied_now_, false)) round.spawn(exchange(round));
+      co_await round.done();
     }
-    Along along;
-    co_await end_meeting(leg, along);
-    co_await pass(leg, along.before);
+    FusedPass fused;
+    co_await end_meeting(round, fused);
+    co_await pass(round, fused.before);
   }
 
-  Task<void> result(Company& company, Range model, Range out) override {
+  Task<void> result(ViewContext& context, Range model, Range out) override {
     (void)model;
-    const std::uint64_t operation = company.operations();
-    if (in_step() || company.group.rank == host_)
-      co_await copy(company.node.env, out, center_.all());
-    if (!in_step() && !company.alone())
-      co_await tree_broadcast(company.group, host_, out, operation);
+    const std::uint64_t operation = context.operations();
+    if (in_step() || context.group.rank == host_)
+      co_await copy(context.node.env, out, center_.all());
+    if (!in_step() && !context.alone())
+      co_await tree_broadcast(context.group, host_, out, operation);
   }
 
  private:
@@ -135,46 +135,48 @@ class Elastic final : public Rendezvous {
     loss_at_meeting_ = loss_;
   }
 
-  bool hosts(Leg& leg) const { return !in_step() && leg.company.group.rank == host_; }
+  bool hosts(TrainingRound& round) const { return !in_step() && round.context.group.rank == host_; }
   // Steps between the two halves of a meeting.
-  std::uint64_t lateness(Leg& leg) const { return hosts(leg) ? 0 : terms_.peering.late; }
+  std::uint64_t lateness(TrainingRound& round) const {
+    return hosts(round) ? 0 : terms_.peering.overlap_steps;
+  }
   // What meets the center: the model, or a copy of it where the model goes on meanwhile.
-  Range met(Leg& leg) {
-    if (lateness(leg) == 0) return leg.model();
+  Range met(TrainingRound& round) {
+    if (lateness(round) == 0) return round.model();
     if (!copied_) copied_.emplace(node_.endpoint, N_, substance_);
     return copied_->all();
   }
   // Of the whole model, where that is not part of an update.
-  static Task<void> pass(Leg& leg, const SliceWork& work) {
-    const Range model = leg.model();
+  static Task<void> pass(TrainingRound& round, const SliceWork& work) {
+    const Range model = round.model();
     if (work)
-      co_await in_slices(leg.env(), Work::Update, model.n.value(), model.data().empty(),
+      co_await in_slices(round.env(), Work::Update, model.n.value(), model.data().empty(),
                          Order::Forward, 2, work);
   }
 
-  Task<void> begin_meeting(Leg& leg, Along& along) {
+  Task<void> begin_meeting(TrainingRound& round, FusedPass& fused) {
     adapt();
     under_way_ = true;
     came_ = false;
-    if (hosts(leg)) {
-      co_await leg.company.with_others(own_turn());
+    if (hosts(round)) {
+      co_await round.context.with_others(own_turn());
       holds_center_ = came_ = true;
-    } else if (lateness(leg) == 0) {
-      co_await exchange(leg);
+    } else if (lateness(round) == 0) {
+      co_await exchange(round);
     } else {
-      along.before = copy_part(leg);
-      along.arrays = 1;
+      fused.before = copy_part(round);
+      fused.arrays = 1;
       copied_now_ = true;
     }
   }
 
   // In step the mean of all, else the difference to the center, which has moved by then.
-  Task<void> exchange(Leg& leg) {
-    Company& company = leg.company;
+  Task<void> exchange(TrainingRound& round) {
+    ViewContext& context = round.context;
     if (in_step()) {
-      co_await company.with_others(sum_.form(company, terms_.exchange, met(leg)));
+      co_await context.with_others(sum_.form(context, terms_.exchange, met(round)));
     } else {
-      co_await ask_center(leg);
+      co_await ask_center(round);
     }
     came_ = true;
     changed_.notify_all();
@@ -185,75 +187,75 @@ class Elastic final : public Rendezvous {
   }
 
   // The move is left to the pass that updates the model; not so where the checkers look on.
-  Task<void> end_meeting(Leg& leg, Along& along) {
+  Task<void> end_meeting(TrainingRound& round, FusedPass& fused) {
     if (!std::exchange(under_way_, false)) co_return;
-    co_await leg.company.with_others(until_came());
-    Move move(leg);
-    move.of(leg.model(), worth());
+    co_await round.context.with_others(until_came());
+    ConservationProbe move(round);
+    move.of(round.model(), worth());
     if (in_step()) {
-      along.before = in_step_part(leg);
-      along.arrays = 4;
+      fused.before = in_step_part(round);
+      fused.arrays = 4;
       move.of(center_.all(), 1 / static_cast<double>(members_));
-    } else if (hosts(leg)) {
-      along.before = both_part(leg);
-      along.arrays = 2;
+    } else if (hosts(round)) {
+      fused.before = both_part(round);
+      fused.arrays = 2;
       move.of(center_.all());
     } else {
-      along.before = difference_part(leg);
-      along.arrays = 1;
+      fused.before = difference_part(round);
+      fused.arrays = 1;
     }
     if (terms_.audit) {
-      co_await pass(leg, along.before);
-      along = Along();
-      if (alpha() > 0) note(leg, move);
+      co_await pass(round, fused.before);
+      fused = FusedPass();
+      if (alpha() > 0) note(round, move);
     }
-    if (in_step() || hosts(leg)) ++meetings_;
+    if (in_step() || hosts(round)) ++meetings_;
   }
-  void note(Leg& leg, const Move& move) const {
+  void note(TrainingRound& round, const ConservationProbe& move) const {
     if (in_step()) {
       move.with_all(meetings_);
-    } else if (hosts(leg)) {
+    } else if (hosts(round)) {
       move.alone();
     } else {
-      move.with(leg.company.group.view->at(host_));
+      move.with(round.context.group.view->at(host_));
     }
   }
 
   // ---- What is done to parts of models
 
-  SliceWork copy_part(Leg& leg) {
-    const std::span<const float> w = leg.model().data();
-    const std::span<float> to = met(leg).data();
+  SliceWork copy_part(TrainingRound& round) {
+    const std::span<const float> w = round.model().data();
+    const std::span<float> to = met(round).data();
     return [w, to](std::size_t from, std::size_t end) {
       stream_copy(std::as_writable_bytes(to.subspan(from)).data(),
                   std::as_bytes(w.subspan(from)).data(), (end - from) * sizeof(float));
     };
   }
 
-  SliceWork in_step_part(Leg& leg) {
+  SliceWork in_step_part(TrainingRound& round) {
     const auto a = static_cast<float>(alpha());
     const auto b = static_cast<float>(beta() * static_cast<double>(members_));
     const std::span<const float> sent =
-        lateness(leg) > 0 ? met(leg).data() : std::span<const float>();
-    const Met all = sum_.met(leg.model().data(), sent);
+        lateness(round) > 0 ? met(round).data() : std::span<const float>();
+    const Met all = sum_.met(round.model().data(), sent);
     const std::span<float> c = center_.all().data();
     return [=](std::size_t from, std::size_t to) {
       move_in_step(all.from(from), &c[from], a, b, to - from);
     };
   }
 
-  SliceWork both_part(Leg& leg) {
+  SliceWork both_part(TrainingRound& round) {
     const auto a = static_cast<float>(alpha());
     const auto b = static_cast<float>(beta());
-    const std::span<float> w = leg.model().data();
+    const std::span<float> w = round.model().data();
     const std::span<float> c = center_.all().data();
     return
         [=](std::size_t from, std::size_t to) { pull_both(&w[from], &c[from], a, b, to - from); };
   }
 
-  SliceWork difference_part(Leg& leg) {
+  SliceWork difference_part(TrainingRound& round) {
     const auto a = static_cast<float>(-alpha());
-    const std::span<float> w = leg.model().data();
+    const std::span<float> w = round.model().data();
     const std::span<const float> d = sum_.all().data();
     return [=](std::size_t from, std::size_t to) { mix(&w[from], 1, &d[from], a, to - from); };
   }
@@ -282,33 +284,33 @@ class Elastic final : public Rendezvous {
                        work);
   }
 
-  Task<void> ask_center(Leg& leg) {
-    const NodeId host = leg.company.group.view->at(host_);
-    const Match match{.from = host, .tag = leg.company.tag(kAnswer)};
+  Task<void> ask_center(TrainingRound& round) {
+    const NodeId host = round.context.group.view->at(host_);
+    const Match match{.from = host, .tag = round.context.tag(kAnswer)};
     const Elements piece = node_.env.buggify("elastic: small pieces") ? Elements(3) : kModelPiece;
     const std::uint64_t pieces = pieces_of(N_, piece);
     co_await with_group([&](TaskGroup& tasks) -> Task<> {
       // All are asked for at once: behind what goes the other way a question waits for long.
       for (std::uint64_t i = 0; i < pieces; ++i)
-        tasks.spawn(leg.company.publish(host, leg.company.tag(kModel),
-                                        part_of(met(leg), i, pieces).bytes()));
+        tasks.spawn(round.context.publish(host, round.context.tag(kModel),
+                                          part_of(met(round), i, pieces).bytes()));
       for (std::uint64_t i = 0; i < pieces; ++i)
-        tasks.spawn(take_answer(leg, match, part_of(sum_.all(), i, pieces)));
+        tasks.spawn(take_answer(round, match, part_of(sum_.all(), i, pieces)));
       co_return;
     });
   }
-  static Task<void> take_answer(Leg& leg, Match match, Range answer) {
-    co_await leg.company.recv(match, answer.bytes());
+  static Task<void> take_answer(TrainingRound& round, Match match, Range answer) {
+    co_await round.context.recv(match, answer.bytes());
   }
 
   // Pieces come in the order in which they lie, whoever else sends some in between.
-  Task<void> serve(Leg& leg) {
+  Task<void> serve(TrainingRound& round) {
     callers_.clear();
-    while (callers_.size() < leg.company.size()) callers_.emplace_back(*this);
-    const Match match{.tag = leg.company.tag(kModel)};
+    while (callers_.size() < round.context.size()) callers_.emplace_back(*this);
+    const Match match{.tag = round.context.tag(kModel)};
     while (true) {
-      Reading model = co_await leg.company.read(match);
-      const std::optional<Rank> rank = leg.company.group.view->rank_of(model.from());
+      Reading model = co_await round.context.read(match);
+      const std::optional<Rank> rank = round.context.group.view->rank_of(model.from());
       if (!rank) continue;
       Caller& caller = callers_[rank->value()];
       const Elements n(model.size().value() / sizeof(float));
@@ -317,18 +319,18 @@ class Elastic final : public Rendezvous {
       const Range center = center_.range(caller.at, n);
       const Range answer = caller.answer.range(caller.at, n);
       co_await own_turn();
-      Move move(leg);
+      ConservationProbe move(round);
       move.of(center);
       co_await pull(numbers_of(model, n), center, answer);
       caller.gained.add(move.moment());
       let_go();
-      leg.spawn(give_answer(leg, model.from(), answer));
+      round.spawn(give_answer(round, model.from(), answer));
       caller.at += n;
-      if (caller.at == N_) ended(leg, model.from(), caller);
+      if (caller.at == N_) ended(round, model.from(), caller);
     }
   }
-  Task<void> give_answer(Leg& leg, NodeId to, Range answer) {
-    co_await leg.company.send(to, leg.company.tag(kAnswer), answer.bytes());
+  Task<void> give_answer(TrainingRound& round, NodeId to, Range answer) {
+    co_await round.context.send(to, round.context.tag(kAnswer), answer.bytes());
   }
 
   // An exchange with somebody who asks.
@@ -338,9 +340,9 @@ class Elastic final : public Rendezvous {
     Elements at{};    // so far
     Moment gained{};  // by the center
   };
-  void ended(Leg& leg, NodeId with, Caller& caller) {
+  void ended(TrainingRound& round, NodeId with, Caller& caller) {
     ++meetings_;
-    Move move(leg);
+    ConservationProbe move(round);
     move.add(std::exchange(caller.gained, Moment()));
     if (alpha() > 0) move.with(with);
     caller.at = Elements(0);
@@ -366,8 +368,8 @@ class Elastic final : public Rendezvous {
 
 }  // namespace
 
-std::unique_ptr<Rendezvous> make_elastic(Node& node, const Learner& learner,
-                                         const DecentralTerms& terms) {
+std::unique_ptr<DecentralAlgorithm> make_elastic(Node& node, const Learner& learner,
+                                                 const DecentralTerms& terms) {
   return std::make_unique<Elastic>(node, learner, terms);
 }
 

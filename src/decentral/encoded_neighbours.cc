@@ -19,8 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "decentral/algorithm.h"
 #include "decentral/difference_mean.h"
-#include "decentral/rendezvous.h"
 #include "encoded/encoder.h"
 #include "runtime/slices.h"
 #include "runtime/task_group.h"
@@ -28,10 +28,10 @@
 namespace shoal {
 namespace {
 
-class DifferenceMixing final : public Rendezvous {
+class DifferenceMixing final : public DecentralAlgorithm {
  public:
   DifferenceMixing(Node& node, const Learner& learner, const DecentralTerms& terms)
-      : Rendezvous(node, learner, terms),
+      : DecentralAlgorithm(node, learner, terms),
         encoder_(node.endpoint, {Encoding(), node.env.seed()}, model_pieces(learner), substance_),
         own_(model_arena()),
         difference_(model_arena()) {
@@ -45,16 +45,16 @@ class DifferenceMixing final : public Rendezvous {
 
   void view_over() override { whole_ = true; }
 
-  Task<void> run(Leg& leg) override {
+  Task<void> run(TrainingRound& round) override {
     while (true) {
-      const bool more = co_await leg.next();
+      const bool more = co_await round.next();
       if (!more) break;
-      co_await begin_exchange(leg);
-      co_await leg.gradient();
-      co_await leg.company.with_others(until_there());
-      co_await mix_in(leg);
-      co_await leg.update();
-      co_await leg.done();
+      co_await begin_exchange(round);
+      co_await round.gradient();
+      co_await round.context.with_others(until_there());
+      co_await mix_in(round);
+      co_await round.update();
+      co_await round.done();
     }
   }
 
@@ -65,35 +65,36 @@ class DifferenceMixing final : public Rendezvous {
     Arena* known = nullptr;  // x_j
   };
 
-  Task<void> begin_exchange(Leg& leg) {
+  Task<void> begin_exchange(TrainingRound& round) {
     there_ = true;
     neighbours_.clear();
-    if (leg.t().value() % terms_.peering.tau != 0) co_return;
-    const Graph graph = graph_of(terms_.peering.topology, leg.company.size(), leg.env().seed(), 0);
+    if (round.t().value() % terms_.peering.tau != 0) co_return;
+    const Graph graph =
+        graph_of(terms_.peering.topology, round.context.size(), round.env().seed(), 0);
     const Mixing mixing = metropolis(graph);
-    const std::uint32_t own = leg.company.group.rank.value();
+    const std::uint32_t own = round.context.group.rank.value();
     for (const Rank r : graph[own]) {
-      const NodeId node = leg.company.group.view->at(r);
+      const NodeId node = round.context.group.view->at(r);
       Arena& known = known_.try_emplace(node, node_.endpoint, N_, substance_).first->second;
       neighbours_.push_back({node, static_cast<float>(mixing[own][r.value()]), &known});
     }
     if (neighbours_.empty()) co_return;
     there_ = false;
-    const ConstBuf message = co_await write(leg);
-    leg.spawn(exchange(leg, message, std::exchange(whole_, false)));
+    const ConstBuf message = co_await write(round);
+    round.spawn(exchange(round, message, std::exchange(whole_, false)));
   }
 
   // What is sent, and x_i after it.
-  Task<ConstBuf> write(Leg& leg) {
-    Env& env = leg.env();
+  Task<ConstBuf> write(TrainingRound& round) {
+    Env& env = round.env();
     if (whole_) {
-      co_await copy(env, own_.all(), leg.model());
+      co_await copy(env, own_.all(), round.model());
       co_return own_.bytes();
     }
     const Range d = difference_.all();
-    co_await copy(env, d, leg.model());
+    co_await copy(env, d, round.model());
     co_await mix(env, d, 1, own_.all(), -1);
-    encoder_.begin(leg.t(), 0, leg.company.group.rank);
+    encoder_.begin(round.t(), 0, round.context.group.rank);
     const MutBuf room = encoder_.room(encoder_.phantom() ? encoder_.expected(d) : encoder_.most(d));
     Bytes size = room.size;
     co_await env.work(Work::Encode, d.n, [&] {
@@ -111,15 +112,15 @@ class DifferenceMixing final : public Rendezvous {
     });
   }
 
-  Task<void> exchange(Leg& leg, ConstBuf message, bool whole) {
-    co_await leg.company.with_others(exchange_all(leg, message, whole));
+  Task<void> exchange(TrainingRound& round, ConstBuf message, bool whole) {
+    co_await round.context.with_others(exchange_all(round, message, whole));
     there_ = true;
     changed_.notify_all();
   }
-  Task<void> exchange_all(Leg& leg, ConstBuf message, bool whole) {
-    const Group& group = leg.company.group;
+  Task<void> exchange_all(TrainingRound& round, ConstBuf message, bool whole) {
+    const Group& group = round.context.group;
     // Not every member takes part in each: the step numbers it.
-    const Tag tag = group.tag(Company::operation_of_step(leg.t()), 0);
+    const Tag tag = group.tag(ViewContext::operation_of_step(round.t()), 0);
     co_await with_group([&](TaskGroup& tasks) -> Task<> {
       for (const Neighbour& one : neighbours_)
         tasks.spawn(as_task(group.node.endpoint.publish(one.node, tag, message)));
@@ -128,9 +129,9 @@ class DifferenceMixing final : public Rendezvous {
         const Reading there = co_await group.node.endpoint.read(match);
         if (whole) {
           require_size(there, one.known->bytes().size);
-          co_await copy(leg.env(), one.known->all(), numbers_of(there, N_));
+          co_await copy(round.env(), one.known->all(), numbers_of(there, N_));
         } else {
-          co_await take(leg.env(), there.data(), *one.known, one.node);
+          co_await take(round.env(), there.data(), *one.known, one.node);
         }
       }
     });
@@ -139,9 +140,9 @@ class DifferenceMixing final : public Rendezvous {
     while (!there_) co_await changed_.wait();
   }
 
-  Task<void> mix_in(Leg& leg) {
+  Task<void> mix_in(TrainingRound& round) {
     if (neighbours_.empty()) co_return;
-    const std::span<float> w = leg.model().data();
+    const std::span<float> w = round.model().data();
     const std::span<const float> own = own_.all().data();
     const auto gamma = static_cast<float>(gamma_);
     const SliceWork work = [&](std::size_t from, std::size_t to) {
@@ -151,7 +152,7 @@ class DifferenceMixing final : public Rendezvous {
         for (std::size_t i = from; i < to; ++i) w[i] += part * (other[i] - own[i]);
       }
     };
-    co_await in_slices(leg.env(), Work::Reduce, N_.value(), w.empty(), Order::Forward,
+    co_await in_slices(round.env(), Work::Reduce, N_.value(), w.empty(), Order::Forward,
                        static_cast<double>(1 + neighbours_.size()), work);
   }
 
@@ -167,8 +168,8 @@ class DifferenceMixing final : public Rendezvous {
 
 }  // namespace
 
-std::unique_ptr<Rendezvous> make_encoded_neighbours(Node& node, const Learner& learner,
-                                                    const DecentralTerms& terms) {
+std::unique_ptr<DecentralAlgorithm> make_encoded_neighbours(Node& node, const Learner& learner,
+                                                            const DecentralTerms& terms) {
   return std::make_unique<DifferenceMixing>(node, learner, terms);
 }
 

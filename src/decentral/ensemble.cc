@@ -47,19 +47,19 @@ void judge_together(Combine how, std::uint64_t members, std::uint64_t classes,
   }
 }
 
-Task<EnsembleScore> evaluate_together(Company& company, Learner& learner, Range own, Combine how,
-                                      Gathering& gathering) {
+Task<EnsembleScore> evaluate_together(ViewContext& context, Learner& learner, Range own,
+                                      Combine how, Gathering& gathering) {
   EnsembleScore score;
-  Env& env = company.node.env;
+  Env& env = context.node.env;
   const std::uint64_t held_out = learner.held_out();
   for (std::uint64_t at = 0; at < held_out; at += kAtOnce) {
     const std::uint64_t to = std::min(at + kAtOnce, held_out);
     const Predictions predicted = co_await learner.predict(env, own, at, to);
     const std::span<const float> mine = predicted.rows;
     const std::vector<float> all =
-        co_await gathering.of_all(company.group, mine, company.operations());
+        co_await gathering.of_all(context.group, mine, context.operations());
     co_await env.work(Work::Reduce, Elements(all.size()), [&] {
-      judge_together(how, company.size(), predicted.classes, all, predicted.labels, score);
+      judge_together(how, context.size(), predicted.classes, all, predicted.labels, score);
     });
   }
   co_return score;

@@ -16,7 +16,7 @@
 #include <span>
 
 #include "collective/dissemination.h"
-#include "decentral/leg.h"
+#include "decentral/training_round.h"
 #include "learner/learner.h"
 #include "runtime/task.h"
 
@@ -30,7 +30,7 @@ void judge_together(Combine how, std::uint64_t members, std::uint64_t classes,
 
 // Of the members' models, each its own. Throws ConfigError for a learner that predicts no classes.
 // `gathering` lives until the generation is retired.
-Task<EnsembleScore> evaluate_together(Company& company, Learner& learner, Range own, Combine how,
-                                      Gathering& gathering);
+Task<EnsembleScore> evaluate_together(ViewContext& context, Learner& learner, Range own,
+                                      Combine how, Gathering& gathering);
 
 }  // namespace shoal

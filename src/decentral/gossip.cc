@@ -23,83 +23,83 @@
 #include "base/random.h"
 #include "collective/dissemination.h"
 #include "collective/exchange.h"
+#include "decentral/algorithm.h"
+#include "decentral/async_sender.h"
 #include "decentral/audit.h"
-#include "decentral/post.h"
-#include "decentral/rendezvous.h"
 
 namespace shoal {
 namespace {
 
 constexpr Elements kWeightElements{sizeof(double) / sizeof(float)};
 
-class Gossip final : public Rendezvous {
+class Gossip final : public DecentralAlgorithm {
  public:
   Gossip(Node& node, const Learner& learner, const DecentralTerms& terms)
-      : Rendezvous(node, learner, terms),
-        post_(node, N_ + kWeightElements, substance_),
+      : DecentralAlgorithm(node, learner, terms),
+        sender_(node, N_ + kWeightElements, substance_),
         kept_weight_(node.endpoint, kWeightElements, substance_) {}
 
-  Task<void> begin(Company& company, Range model, const Roll& roll) override {
+  Task<void> begin(ViewContext& context, Range model, const MembershipSnapshot& snapshot) override {
     (void)model;
-    post_.begin(company);
-    const std::uint32_t own = company.group.rank.value();
-    const double told = roll.newcomers[own] ? 0 : weight_;
+    sender_.begin(context);
+    const std::uint32_t own = context.group.rank.value();
+    const double told = snapshot.newcomers[own] ? 0 : weight_;
     const std::vector<double> all =
-        co_await gathering_.of_all(company.group, told, company.operations());
+        co_await gathering_.of_all(context.group, told, context.operations());
     const auto have =
         static_cast<double>(std::ranges::count_if(all, [](double a) { return a > 0; }));
     const double sum = std::accumulate(all.begin(), all.end(), 0.0);
     const double mean = have > 0 ? sum / have : 1;
     const double total = sum + mean * (static_cast<double>(all.size()) - have);
     weight_ = (told > 0 ? told : mean) / total;
-    note(company, EventKind::WeightHeld, kNobody, weight_);
+    note(context, EventKind::WeightHeld, kNobody, weight_);
   }
 
-  std::vector<OwnArray> own() override {
+  std::vector<PerWorkerArray> own() override {
     const std::span<float> room = kept_weight_.all().data();
     if (!room.empty()) std::memcpy(room.data(), &weight_, sizeof(weight_));
-    std::vector<OwnArray> arrays;
+    std::vector<PerWorkerArray> arrays;
     arrays.push_back({"weight", kept_weight_.all()});
     return arrays;
   }
-  Task<void> resume(Company& company, std::optional<Range> result,
-                    const std::vector<OwnArray>& own) override {
-    (void)company, (void)result;
+  Task<void> resume(ViewContext& context, std::optional<Range> result,
+                    const std::vector<PerWorkerArray>& own) override {
+    (void)context, (void)result;
     const std::span<const float> room = kept_weight_.all().data();
     if (own[0].came) std::memcpy(&weight_, room.data(), sizeof(weight_));
     co_return;
   }
 
-  void view_over() override { post_.view_over(); }
+  void view_over() override { sender_.view_over(); }
 
-  Task<void> run(Leg& leg) override {
-    post_.listen(leg, Keep::All);
-    Random random = leg.env().random(Purpose::Gossip, node_.id.value(), leg.t().value() << 8U);
+  Task<void> run(TrainingRound& round) override {
+    sender_.listen(round, Keep::All);
+    Random random = round.env().random(Purpose::Gossip, node_.id.value(), round.t().value() << 8U);
     while (true) {
-      const bool more = co_await leg.next();
+      const bool more = co_await round.next();
       if (!more) break;
-      co_await leg.step();
-      co_await mix_in(leg);
-      if (random.chance(terms_.peering.gossip)) co_await send_to_somebody(leg, random);
+      co_await round.step();
+      co_await mix_in(round);
+      if (random.chance(terms_.peering.gossip)) co_await send_to_somebody(round, random);
     }
-    co_await post_.until_all_came(leg);
-    co_await mix_in(leg);
-    co_await post_.until_all_sent(leg);
+    co_await sender_.until_all_came(round);
+    co_await mix_in(round);
+    co_await sender_.until_all_sent(round);
   }
 
-  Task<void> result(Company& company, Range model, Range out) override {
-    const std::uint64_t operation = company.operations(pieces_of(model.n, kModelPiece));
-    co_await copy(company.node.env, out, model);
-    if (company.alone()) co_return;
-    co_await mix(company.node.env, out, weight_, out, 0);
-    co_await all_reduce_in_pieces(terms_.exchange, company.group, out, sum(), scratch(), operation,
+  Task<void> result(ViewContext& context, Range model, Range out) override {
+    const std::uint64_t operation = context.operations(pieces_of(model.n, kModelPiece));
+    co_await copy(context.node.env, out, model);
+    if (context.alone()) co_return;
+    co_await mix(context.node.env, out, weight_, out, 0);
+    co_await all_reduce_in_pieces(terms_.exchange, context.group, out, sum(), scratch(), operation,
                                   kModelPiece);
-    co_await copy(company.node.env, out, sum());
+    co_await copy(context.node.env, out, sum());
   }
 
  private:
-  void note(Company& company, EventKind kind, NodeId peer, double weight) const {
-    if (terms_.audit) note_weight(company, kind, peer, weight, weight_);
+  void note(ViewContext& context, EventKind kind, NodeId peer, double weight) const {
+    if (terms_.audit) note_weight(context, kind, peer, weight, weight_);
   }
 
   Range sum() {
@@ -107,43 +107,44 @@ class Gossip final : public Rendezvous {
     return sum_->all();
   }
 
-  Task<void> send_to_somebody(Leg& leg, Random& random) {
-    const Graph graph =
-        graph_of(terms_.peering.topology, leg.company.size(), leg.env().seed(), leg.t().value());
-    const std::vector<Rank>& peers = graph[leg.company.group.rank.value()];
+  Task<void> send_to_somebody(TrainingRound& round, Random& random) {
+    const Graph graph = graph_of(terms_.peering.topology, round.context.size(), round.env().seed(),
+                                 round.t().value());
+    const std::vector<Rank>& peers = graph[round.context.group.rank.value()];
     if (peers.empty()) co_return;
     const Rank to = peers[random.below(peers.size())];
-    if (post_.under_way(to)) co_return;
-    Post::Outgoing& letter = post_.blank();
+    if (sender_.under_way(to)) co_return;
+    AsyncSender::Outgoing& message = sender_.blank();
     weight_ /= 2;
-    co_await copy(leg.env(), letter.arena.range(Elements(0), N_), leg.model());
-    const std::span<float> room = letter.arena.range(N_, kWeightElements).data();
+    co_await copy(round.env(), message.arena.range(Elements(0), N_), round.model());
+    const std::span<float> room = message.arena.range(N_, kWeightElements).data();
     if (!room.empty()) std::memcpy(room.data(), &weight_, sizeof(weight_));
-    note(leg.company, EventKind::WeightSent, leg.company.group.view->at(to), weight_);
-    post_.send(leg, std::span(&to, 1), letter, N_ + kWeightElements);
+    note(round.context, EventKind::WeightSent, round.context.group.view->at(to), weight_);
+    sender_.send(round, std::span(&to, 1), message, N_ + kWeightElements);
   }
 
-  Task<void> mix_in(Leg& leg) {
+  Task<void> mix_in(TrainingRound& round) {
     while (true) {
-      const std::optional<Letter> letter = post_.next();
-      if (!letter) co_return;
-      const std::span<const float> theirs = letter->numbers(N_ + kWeightElements);
+      const std::optional<ReceivedModel> message = sender_.next();
+      if (!message) co_return;
+      const std::span<const float> theirs = message->numbers(N_ + kWeightElements);
       double weight = weight_;
       if (!theirs.empty()) std::memcpy(&weight, theirs.data() + N_.value(), sizeof(weight));
       const double both = weight_ + weight;
-      Move move(leg);
-      move.of(leg.model(), both);
-      move.add(leg.model().data(), weight);
+      ConservationProbe move(round);
+      move.of(round.model(), both);
+      move.add(round.model().data(), weight);
       move.add(theirs.first(theirs.empty() ? 0 : N_.value()), -weight);
-      co_await mix(leg.env(), leg.model(), weight_ / both, theirs, weight / both);
+      co_await mix(round.env(), round.model(), weight_ / both, theirs, weight / both);
       weight_ = both;
       move.alone();
-      note(leg.company, EventKind::WeightTaken, leg.company.group.view->at(letter->from), weight);
+      note(round.context, EventKind::WeightTaken, round.context.group.view->at(message->from),
+           weight);
     }
   }
 
   double weight_ = 0;  // a_i; 0: not known yet
-  Post post_;
+  AsyncSender sender_;
   Arena kept_weight_;  // as a checkpoint has it
   Gathering gathering_;
   std::optional<Arena> sum_;
@@ -151,8 +152,8 @@ class Gossip final : public Rendezvous {
 
 }  // namespace
 
-std::unique_ptr<Rendezvous> make_gossip(Node& node, const Learner& learner,
-                                        const DecentralTerms& terms) {
+std::unique_ptr<DecentralAlgorithm> make_gossip(Node& node, const Learner& learner,
+                                                const DecentralTerms& terms) {
   return std::make_unique<Gossip>(node, learner, terms);
 }
 

@@ -31,8 +31,8 @@
 #include <vector>
 
 #include "collective/dissemination.h"
+#include "decentral/algorithm.h"
 #include "decentral/audit.h"
-#include "decentral/rendezvous.h"
 #include "runtime/slices.h"
 
 namespace shoal {
@@ -41,18 +41,18 @@ namespace {
 constexpr std::uint64_t kTrialRounds = 6;  // for each number of learners; the first is not timed
 constexpr double kGain = 1.05;
 
-class CentralAverage final : public Rendezvous {
+class CentralAverage final : public DecentralAlgorithm {
  public:
   CentralAverage(Node& node, const Learner& learner, const DecentralTerms& terms)
-      : Rendezvous(node, learner, terms),
+      : DecentralAlgorithm(node, learner, terms),
         all_(learner.layout().all()),
         sum_(model_arena()),
         before_(model_arena()),
         mean_(model_arena()) {}
 
-  Task<void> begin(Company& company, Range model, const Roll& roll) override {
+  Task<void> begin(ViewContext& context, Range model, const MembershipSnapshot& snapshot) override {
     (void)model;
-    if (roll.newcomers[company.group.rank.value()]) begun_ = 0;
+    if (snapshot.newcomers[context.group.rank.value()]) begun_ = 0;
     rounds_ = 0;
     const std::uint32_t asked = terms_.peering.learners;
     k_ = asked > 0 ? asked : 1;
@@ -60,21 +60,21 @@ class CentralAverage final : public Rendezvous {
     co_return;
   }
 
-  Task<void> run(Leg& leg) override {
-    co_await clear(leg.env(), sum_.all());
+  Task<void> run(TrainingRound& round) override {
+    co_await clear(round.env(), sum_.all());
     while (true) {
-      co_await begin_round(leg);
+      co_await begin_round(round);
       std::size_t moved = 0;
       while (moved < k_) {
-        const bool more = co_await leg.next();
+        const bool more = co_await round.next();
         if (!more) break;
-        co_await learn(leg, learners_[moved++]);
+        co_await learn(round, learners_[moved++]);
       }
-      if (moved > 0) co_await move_center(leg);
+      if (moved > 0) co_await move_center(round);
       if (moved < k_) break;
       ++rounds_;
-      if (rounds_ % terms_.peering.tau == 0) co_await meet_others(leg);
-      if (terms_.peering.learners == 0 && !trial_.over) co_await tune(leg);
+      if (rounds_ % terms_.peering.tau == 0) co_await meet_others(round);
+      if (terms_.peering.learners == 0 && !trial_.over) co_await tune(round);
     }
   }
 
@@ -94,38 +94,38 @@ class CentralAverage final : public Rendezvous {
   };
 
   // Learners that have not begun, and all when the rate has dropped, begin at z.
-  Task<void> begin_round(Leg& leg) {
-    const double eta = terms_.eta(leg.t());
-    if (begun_ == 0) co_await copy(leg.env(), before_.all(), leg.model());
+  Task<void> begin_round(TrainingRound& round) {
+    const double eta = terms_.eta(round.t());
+    if (begun_ == 0) co_await copy(round.env(), before_.all(), round.model());
     if (eta < eta_ / 2) begun_ = 0;
     eta_ = begun_ == 0 ? eta : std::max(eta, eta_);
     begun_ = std::min(begun_, k_);
     for (; begun_ < k_; ++begun_) {
       if (begun_ == learners_.size())
-        learners_.emplace_back(node_.endpoint, all_, leg.replica.slots().n, substance_);
+        learners_.emplace_back(node_.endpoint, all_, round.replica.slots().n, substance_);
       Trained& one = learners_[begun_];
-      co_await copy(leg.env(), one.state.all(), leg.replica.w());
-      co_await clear(leg.env(), one.slots.all());
+      co_await copy(round.env(), one.state.all(), round.replica.w());
+      co_await clear(round.env(), one.slots.all());
     }
   }
 
-  Task<void> learn(Leg& leg, Trained& one) {
-    co_await leg.gradient_at(one.state.all());
-    co_await correct(leg, one);
-    const auto samples = static_cast<double>(leg.score().samples);
-    if (samples > 0) co_await leg.apply(one.state.all(), one.slots.all(), samples);
-    trial_.samples += leg.score().samples;
-    co_await leg.done();
+  Task<void> learn(TrainingRound& round, Trained& one) {
+    co_await round.gradient_at(one.state.all());
+    co_await correct(round, one);
+    const auto samples = static_cast<double>(round.score().samples);
+    if (samples > 0) co_await round.apply(one.state.all(), one.slots.all(), samples);
+    trial_.samples += round.score().samples;
+    co_await round.done();
   }
 
   // w_j <- w_j - c_j;   sum <- sum + c_j
-  Task<void> correct(Leg& leg, Trained& one) {
+  Task<void> correct(TrainingRound& round, Trained& one) {
     const double asked = terms_.peering.alpha;
     const auto alpha = static_cast<float>(asked < 0 ? 1 / static_cast<double>(k_) : asked);
     const std::span<float> w = one.state.range(Elements(0), N_).data();
-    const std::span<const float> z = leg.model().data();
+    const std::span<const float> z = round.model().data();
     const std::span<float> sum = sum_.all().data();
-    Move move(leg);
+    ConservationProbe move(round);
     move.of(one.state.range(Elements(0), N_));
     move.of(sum_.all());
     const SliceWork work = [&](std::size_t from, std::size_t to) {
@@ -135,20 +135,20 @@ class CentralAverage final : public Rendezvous {
         sum[i] += c;
       }
     };
-    co_await in_slices(leg.env(), Work::Update, N_.value(), w.empty(), Order::Forward, 2, work);
+    co_await in_slices(round.env(), Work::Update, N_.value(), w.empty(), Order::Forward, 2, work);
     move.alone();
   }
 
-  Task<void> move_center(Leg& leg) {
-    const auto mu = static_cast<float>(block_momentum(terms_.peering, leg.company.size()));
-    const std::size_t parameters = leg.replica.N.value();
-    const std::span<float> z = leg.model().data();
+  Task<void> move_center(TrainingRound& round) {
+    const auto mu = static_cast<float>(block_momentum(terms_.peering, round.context.size()));
+    const std::size_t parameters = round.replica.N.value();
+    const std::span<float> z = round.model().data();
     const std::span<float> before = before_.all().data();
     const std::span<float> sum = sum_.all().data();
-    Move move(leg);
-    move.of(leg.model());
+    ConservationProbe move(round);
+    move.of(round.model());
     move.of(sum_.all());
-    move.of(before_.range(Elements(0), leg.replica.N), -mu);
+    move.of(before_.range(Elements(0), round.replica.N), -mu);
     const SliceWork work = [&](std::size_t from, std::size_t to) {
       for (std::size_t i = from; i < to; ++i) {
         const float momentum = i < parameters ? mu * (z[i] - before[i]) : 0.0F;
@@ -157,44 +157,44 @@ class CentralAverage final : public Rendezvous {
         sum[i] = 0;
       }
     };
-    co_await in_slices(leg.env(), Work::Update, N_.value(), z.empty(), Order::Forward, 2, work);
+    co_await in_slices(round.env(), Work::Update, N_.value(), z.empty(), Order::Forward, 2, work);
     move.alone();
     // What has no mean is the first learner's.
     const Elements side = all_ - N_;
-    co_await copy(leg.env(), leg.replica.w().slice(N_, side),
+    co_await copy(round.env(), round.replica.w().slice(N_, side),
                   learners_.front().state.range(N_, side));
   }
 
-  Task<void> meet_others(Leg& leg) {
-    if (leg.company.alone()) co_return;
-    co_await leg.company.with_others(
-        mean_of_all(leg.company, terms_.exchange, leg.model(), mean_.all(), scratch()));
-    const std::span<float> z = leg.model().data();
+  Task<void> meet_others(TrainingRound& round) {
+    if (round.context.alone()) co_return;
+    co_await round.context.with_others(
+        mean_of_all(round.context, terms_.exchange, round.model(), mean_.all(), scratch()));
+    const std::span<float> z = round.model().data();
     const std::span<float> before = before_.all().data();
     const std::span<const float> mean = mean_.all().data();
-    Move move(leg);
-    move.of(leg.model());
+    ConservationProbe move(round);
+    move.of(round.model());
     const SliceWork work = [&](std::size_t from, std::size_t to) {
       for (std::size_t i = from; i < to; ++i) {
         before[i] += mean[i] - z[i];
         z[i] = mean[i];
       }
     };
-    co_await in_slices(leg.env(), Work::Update, N_.value(), z.empty(), Order::Forward, 2, work);
+    co_await in_slices(round.env(), Work::Update, N_.value(), z.empty(), Order::Forward, 2, work);
     move.with_all(rounds_);
   }
 
   // ---- The number of learners, which is the same on all workers
 
-  Task<void> tune(Leg& leg) {
+  Task<void> tune(TrainingRound& round) {
     if (++trial_.rounds == 1) {
       trial_.samples = 0;
-      trial_.begin = leg.env().now();
+      trial_.begin = round.env().now();
     }
     if (trial_.rounds < kTrialRounds) co_return;
-    const std::chrono::duration<double> took = leg.env().now() - trial_.begin;
+    const std::chrono::duration<double> took = round.env().now() - trial_.begin;
     rate_ = static_cast<double>(trial_.samples) / std::max(took.count(), 1e-9);
-    co_await leg.company.with_others(add_rates(leg));
+    co_await round.context.with_others(add_rates(round));
     const bool better = rate_ > kGain * trial_.best;
     if (better && k_ < kLearnersMost) {
       node_.env.probe("decentral: a learner more");
@@ -205,9 +205,9 @@ class CentralAverage final : public Rendezvous {
       trial_.over = true;
     }
   }
-  Task<void> add_rates(Leg& leg) {
+  Task<void> add_rates(TrainingRound& round) {
     const std::vector<double> all =
-        co_await gathering_.of_all(leg.company.group, rate_, leg.company.operations());
+        co_await gathering_.of_all(round.context.group, rate_, round.context.operations());
     rate_ = std::accumulate(all.begin(), all.end(), 0.0);
   }
 
@@ -227,8 +227,8 @@ class CentralAverage final : public Rendezvous {
 
 }  // namespace
 
-std::unique_ptr<Rendezvous> make_learners(Node& node, const Learner& learner,
-                                          const DecentralTerms& terms) {
+std::unique_ptr<DecentralAlgorithm> make_learners(Node& node, const Learner& learner,
+                                                  const DecentralTerms& terms) {
   return std::make_unique<CentralAverage>(node, learner, terms);
 }
 

@@ -22,9 +22,9 @@
 #include <vector>
 
 #include "collective/dissemination.h"
+#include "decentral/algorithm.h"
+#include "decentral/async_sender.h"
 #include "decentral/audit.h"
-#include "decentral/post.h"
-#include "decentral/rendezvous.h"
 #include "runtime/slices.h"
 
 namespace shoal {
@@ -32,34 +32,34 @@ namespace {
 
 constexpr Rank kMaster{0};
 
-class DrawnToMaster final : public Rendezvous {
+class DrawnToMaster final : public DecentralAlgorithm {
  public:
   DrawnToMaster(Node& node, const Learner& learner, const DecentralTerms& terms)
-      : Rendezvous(node, learner, terms),
+      : DecentralAlgorithm(node, learner, terms),
         questions_(node, N_, substance_, kModel),
         answers_(node, N_, substance_, kAnswer),
         asked_(model_arena()),
         mean_(model_arena()),
         ahead_(model_arena()) {}
 
-  Task<void> begin(Company& company, Range model, const Roll& roll) override {
+  Task<void> begin(ViewContext& context, Range model, const MembershipSnapshot& snapshot) override {
     answered_ = 0;
-    questions_.begin(company);
-    answers_.begin(company);
-    if (known_ && !roll.newcomers[company.group.rank.value()]) co_return;
-    co_await copy(company.node.env, mean_.all(), model);
-    co_await copy(company.node.env, ahead_.all(), model);
+    questions_.begin(context);
+    answers_.begin(context);
+    if (known_ && !snapshot.newcomers[context.group.rank.value()]) co_return;
+    co_await copy(context.node.env, mean_.all(), model);
+    co_await copy(context.node.env, ahead_.all(), model);
     known_ = true;
   }
-  std::vector<OwnArray> own() override {
-    std::vector<OwnArray> arrays;
+  std::vector<PerWorkerArray> own() override {
+    std::vector<PerWorkerArray> arrays;
     arrays.push_back({"mean", mean_.all()});
     arrays.push_back({"ahead", ahead_.all()});
     return arrays;
   }
-  Task<void> resume(Company& company, std::optional<Range> result,
-                    const std::vector<OwnArray>& own) override {
-    (void)company, (void)result;
+  Task<void> resume(ViewContext& context, std::optional<Range> result,
+                    const std::vector<PerWorkerArray>& own) override {
+    (void)context, (void)result;
     known_ = own[0].came && own[1].came;
     co_return;
   }
@@ -69,64 +69,64 @@ class DrawnToMaster final : public Rendezvous {
     answers_.view_over();
   }
 
-  Task<void> run(Leg& leg) override {
-    questions_.listen(leg, Keep::All);
-    answers_.listen(leg, Keep::All);
-    if (leg.company.group.rank == kMaster) leg.spawn(be_master(leg));
+  Task<void> run(TrainingRound& round) override {
+    questions_.listen(round, Keep::All);
+    answers_.listen(round, Keep::All);
+    if (round.context.group.rank == kMaster) round.spawn(be_master(round));
     under_way_ = false;
     exchanges_ = 0;
     std::uint32_t since = 0;
     while (true) {
-      const bool more = co_await leg.next();
+      const bool more = co_await round.next();
       if (!more) break;
-      co_await leg.gradient();
-      co_await penalize(leg);
-      co_await leg.update();
-      co_await leg.done();
+      co_await round.gradient();
+      co_await penalize(round);
+      co_await round.update();
+      co_await round.done();
       if (++since < terms_.peering.tau) continue;
-      const std::optional<Letter> answer = answers_.next();
-      if (answer) co_await follow(leg, *answer);
+      const std::optional<ReceivedModel> answer = answers_.next();
+      if (answer) co_await follow(round, *answer);
       if (under_way_) continue;
-      co_await ask(leg);
+      co_await ask(round);
       since = 0;
     }
-    co_await finish(leg);
+    co_await finish(round);
   }
 
  private:
-  Task<void> penalize(Leg& leg) {
-    const auto samples = static_cast<float>(leg.score().samples);
+  Task<void> penalize(TrainingRound& round) {
+    const auto samples = static_cast<float>(round.score().samples);
     const float lambda = static_cast<float>(terms_.peering.penalty) * samples;
     if (lambda == 0) co_return;
-    const Range gradient = leg.replica.g().all();
+    const Range gradient = round.replica.g().all();
     const std::span<float> g = gradient.data();
-    const std::span<const float> w = leg.model().data();
+    const std::span<const float> w = round.model().data();
     const std::span<const float> e = ahead_.all().data();
     const SliceWork work = [&](std::size_t from, std::size_t to) {
       for (std::size_t i = from; i < to; ++i) g[i] += lambda * (w[i] - e[i]);
     };
-    co_await in_slices(leg.env(), Work::Update, gradient.n.value(), g.empty(), Order::Forward, 2,
+    co_await in_slices(round.env(), Work::Update, gradient.n.value(), g.empty(), Order::Forward, 2,
                        work);
   }
 
-  Task<void> ask(Leg& leg) {
-    Post::Outgoing& letter = questions_.blank();
-    co_await copy(leg.env(), letter.arena.all(), leg.model());
-    co_await copy(leg.env(), asked_.all(), leg.model());
-    questions_.send(leg, std::span(&kMaster, 1), letter, N_);
+  Task<void> ask(TrainingRound& round) {
+    AsyncSender::Outgoing& message = questions_.blank();
+    co_await copy(round.env(), message.arena.all(), round.model());
+    co_await copy(round.env(), asked_.all(), round.model());
+    questions_.send(round, std::span(&kMaster, 1), message, N_);
     under_way_ = true;
     ++exchanges_;
   }
 
-  Task<void> follow(Leg& leg, const Letter& answer) {
+  Task<void> follow(TrainingRound& round, const ReceivedModel& answer) {
     const auto gamma = static_cast<float>(terms_.peering.extrapolate);
     const std::span<const float> m = answer.numbers(N_);
     const std::span<float> before = mean_.all().data();
     const std::span<float> e = ahead_.all().data();
     const std::span<const float> sent = asked_.all().data();
-    const std::span<float> w = leg.model().data();
-    Move move(leg);
-    move.of(leg.model());
+    const std::span<float> w = round.model().data();
+    ConservationProbe move(round);
+    move.of(round.model());
     move.of(mean_.all(), -terms_.peering.extrapolate);
     const SliceWork work = [&](std::size_t from, std::size_t to) {
       for (std::size_t i = from; i < to; ++i) {
@@ -135,53 +135,53 @@ class DrawnToMaster final : public Rendezvous {
         w[i] += e[i] - sent[i];
       }
     };
-    co_await in_slices(leg.env(), Work::Update, N_.value(), w.empty(), Order::Forward, 3, work);
+    co_await in_slices(round.env(), Work::Update, N_.value(), w.empty(), Order::Forward, 3, work);
     move.with_all(answered_++);
     under_way_ = false;
   }
 
-  Task<void> be_master(Leg& leg) {
+  Task<void> be_master(TrainingRound& round) {
     std::vector<Rank> all;
-    for (std::uint32_t r = 0; r < leg.company.size(); ++r) all.emplace_back(r);
+    for (std::uint32_t r = 0; r < round.context.size(); ++r) all.emplace_back(r);
     while (true) {
-      Post::Outgoing& mean = answers_.blank();
-      co_await clear(leg.env(), mean.arena.all());
+      AsyncSender::Outgoing& mean = answers_.blank();
+      co_await clear(round.env(), mean.arena.all());
       for (const Rank r : all) {
-        const Letter model = co_await questions_.next_from(leg, r);
-        co_await mix(leg.env(), mean.arena.all(), 1, model.numbers(N_),
+        const ReceivedModel model = co_await questions_.next_from(round, r);
+        co_await mix(round.env(), mean.arena.all(), 1, model.numbers(N_),
                      1 / static_cast<double>(all.size()));
       }
-      answers_.send(leg, all, mean, N_);
+      answers_.send(round, all, mean, N_);
     }
   }
 
-  // At the end of a leg all have asked equally often, and got every answer.
-  Task<void> finish(Leg& leg) {
-    co_await leg.company.with_others(count_exchanges(leg));
+  // At the end of a round all have asked equally often, and got every answer.
+  Task<void> finish(TrainingRound& round) {
+    co_await round.context.with_others(count_exchanges(round));
     while (true) {
       if (under_way_) {
-        const Letter answer = co_await answers_.next_from(leg, kMaster);
-        co_await follow(leg, answer);
+        const ReceivedModel answer = co_await answers_.next_from(round, kMaster);
+        co_await follow(round, answer);
       }
       if (exchanges_ == most_) break;
-      co_await ask(leg);
+      co_await ask(round);
     }
-    co_await questions_.until_all_sent(leg);
-    co_await answers_.until_all_sent(leg);
+    co_await questions_.until_all_sent(round);
+    co_await answers_.until_all_sent(round);
   }
-  Task<void> count_exchanges(Leg& leg) {
+  Task<void> count_exchanges(TrainingRound& round) {
     const std::vector<std::uint64_t> all =
-        co_await gathering_.of_all(leg.company.group, exchanges_, leg.company.operations());
+        co_await gathering_.of_all(round.context.group, exchanges_, round.context.operations());
     most_ = *std::ranges::max_element(all);
   }
 
-  Post questions_, answers_;
+  AsyncSender questions_, answers_;
   Arena asked_;                  // the model that was sent
   Arena mean_;                   // of all, as last heard
   Arena ahead_;                  // where it is thought to be
   bool known_ = false;           // something of both
   bool under_way_ = false;       // a question without an answer
-  std::uint64_t exchanges_ = 0;  // begun in this leg
+  std::uint64_t exchanges_ = 0;  // begun in this round
   std::uint64_t most_ = 0;       // by anybody
   std::uint64_t answered_ = 0;   // in this view
   Gathering gathering_;
@@ -189,8 +189,8 @@ class DrawnToMaster final : public Rendezvous {
 
 }  // namespace
 
-std::unique_ptr<Rendezvous> make_master(Node& node, const Learner& learner,
-                                        const DecentralTerms& terms) {
+std::unique_ptr<DecentralAlgorithm> make_master(Node& node, const Learner& learner,
+                                                const DecentralTerms& terms) {
   return std::make_unique<DrawnToMaster>(node, learner, terms);
 }
 

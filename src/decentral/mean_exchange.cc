@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "base/stream_copy.h"
+#include "decentral/algorithm.h"
 #include "decentral/audit.h"
-#include "decentral/rendezvous.h"
 #include "runtime/slices.h"
 
 namespace shoal {
@@ -19,51 +19,51 @@ void MeanExchange::forget() {
   if (differences_) differences_->forget();
 }
 
-std::vector<OwnArray> MeanExchange::own() {
-  return differences_ ? differences_->own() : std::vector<OwnArray>();
+std::vector<PerWorkerArray> MeanExchange::own() {
+  return differences_ ? differences_->own() : std::vector<PerWorkerArray>();
 }
 
 // Steps are counted when they are done, and this one is not yet.
-Task<void> MeanExchange::update(Leg& leg, const Change& change) {
-  const std::uint64_t since = (leg.t().value() + 1) % terms_.peering.tau;
-  Along along;
+Task<void> MeanExchange::update(TrainingRound& round, const Change& change) {
+  const std::uint64_t since = (round.t().value() + 1) % terms_.peering.tau;
+  FusedPass fused;
   if (late() && !terms_.audit && !differences_) {
     if (since == 0) {
-      along.after = copy_part(leg);
-      along.arrays = 1;
+      fused.after = copy_part(round);
+      fused.arrays = 1;
       copied_along_ = true;
-    } else if (since == terms_.peering.late && under_way_) {
-      co_await leg.company.with_others(until_formed());
-      along.after = move_part(leg, change);
-      along.arrays = arrays_of_move(change);
+    } else if (since == terms_.peering.overlap_steps && under_way_) {
+      co_await round.context.with_others(until_formed());
+      fused.after = move_part(round, change);
+      fused.arrays = arrays_of_move(change);
       moved_along_ = true;
     }
   }
-  co_await leg.update(std::move(along));
+  co_await round.update(std::move(fused));
 }
 
-Task<bool> MeanExchange::after_step(Leg& leg, const Change& change) {
+Task<bool> MeanExchange::after_step(TrainingRound& round, const Change& change) {
   const Peering& p = terms_.peering;
-  const std::uint64_t since = leg.t().value() % p.tau;
+  const std::uint64_t since = round.t().value() % p.tau;
   if (since == 0) {
     if (late() && !std::exchange(copied_along_, false))
-      co_await copy(leg.env(), copied_->all(), leg.model());
+      co_await copy(round.env(), copied_->all(), round.model());
     under_way_ = true;
     formed_ = false;
-    leg.spawn(form(leg));
+    round.spawn(form(round));
   }
   bool ended = false;
-  if (since == p.late) ended = co_await end(leg, change);
+  if (since == p.overlap_steps) ended = co_await end(round, change);
   co_return ended;
 }
 
-Task<void> MeanExchange::form(Leg& leg) {
+Task<void> MeanExchange::form(TrainingRound& round) {
   if (differences_) {
-    co_await leg.company.with_others(
-        differences_->form(leg.company, leg.t(), given(leg), sum_.all(), sum_.scratch()));
+    co_await round.context.with_others(
+        differences_->form(round.context, round.t(), given(round), sum_.all(), sum_.scratch()));
     sum_.is_mean();
   } else {
-    co_await leg.company.with_others(sum_.form(leg.company, terms_.exchange, given(leg)));
+    co_await round.context.with_others(sum_.form(round.context, terms_.exchange, given(round)));
   }
   formed_ = true;
   changed_.notify_all();
@@ -73,17 +73,17 @@ Task<void> MeanExchange::until_formed() {
   while (!formed_) co_await changed_.wait();
 }
 
-Task<bool> MeanExchange::end(Leg& leg, const Change& change) {
+Task<bool> MeanExchange::end(TrainingRound& round, const Change& change) {
   if (!std::exchange(under_way_, false)) co_return false;
   if (!std::exchange(moved_along_, false)) {
-    co_await leg.company.with_others(until_formed());
-    co_await move(leg, change);
+    co_await round.context.with_others(until_formed());
+    co_await move(round, change);
   }
   co_return true;
 }
 
-SliceWork MeanExchange::copy_part(Leg& leg) {
-  const std::span<const float> w = leg.model().data();
+SliceWork MeanExchange::copy_part(TrainingRound& round) {
+  const std::span<const float> w = round.model().data();
   const std::span<float> to = copied_->all().data();
   return [w, to](std::size_t from, std::size_t end) {
     stream_copy(std::as_writable_bytes(to.subspan(from)).data(),
@@ -91,9 +91,9 @@ SliceWork MeanExchange::copy_part(Leg& leg) {
   };
 }
 
-SliceWork MeanExchange::move_part(Leg& leg, const Change& change) {
+SliceWork MeanExchange::move_part(TrainingRound& round, const Change& change) {
   const std::span<const float> copied = late() ? copied_->all().data() : std::span<const float>();
-  Met met = sum_.met(leg.model().data(), copied);
+  Met met = sum_.met(round.model().data(), copied);
   if (differences_) met.agreed = sum_.all().data().data();
   return [met, &change](std::size_t from, std::size_t to) {
     if (change) {
@@ -108,21 +108,21 @@ double MeanExchange::arrays_of_move(const Change& change) const {
   return sum_.arrays() + (late() ? 1 : 0) + (change ? 4 : 0);
 }
 
-Task<void> MeanExchange::move(Leg& leg, const Change& change) {
-  Move told(leg);
+Task<void> MeanExchange::move(TrainingRound& round, const Change& change) {
+  ConservationProbe told(round);
   if (change) {  // What the system makes of the mean is no exchange.
     sum_.each_term([&](std::span<const float> x, float weight) { told.add(x, weight); });
-    told.add(given(leg).data(), -1);
+    told.add(given(round).data(), -1);
   } else {
-    told.of(leg.model());
+    told.of(round.model());
   }
-  const Range model = leg.model();
-  co_await in_slices(leg.env(), Work::Update, model.n.value(), model.data().empty(), Order::Forward,
-                     arrays_of_move(change) / 2 + 1, move_part(leg, change));
+  const Range model = round.model();
+  co_await in_slices(round.env(), Work::Update, model.n.value(), model.data().empty(),
+                     Order::Forward, arrays_of_move(change) / 2 + 1, move_part(round, change));
   if (differences_) {
-    co_await differences_->agree(leg.env(), sum_.all());
+    co_await differences_->agree(round.env(), sum_.all());
   } else {
-    told.with_all(leg.t().value());
+    told.with_all(round.t().value());
   }
 }
 

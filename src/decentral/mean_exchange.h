@@ -18,12 +18,12 @@
 #include <vector>
 
 #include "decentral/difference_mean.h"
-#include "decentral/leg.h"
 #include "decentral/model_sum.h"
+#include "decentral/training_round.h"
 #include "runtime/channel.h"
 #include "runtime/range.h"
 #include "runtime/task.h"
-#include "strategy/own_state.h"
+#include "strategy/per_worker_state.h"
 
 namespace shoal {
 
@@ -35,27 +35,27 @@ class MeanExchange {
 
   MeanExchange(Node& node, const Learner& learner, const DecentralTerms& terms);
 
-  // Leg::update(), with what is due at its end in the same pass. `change` may be empty.
-  Task<void> update(Leg& leg, const Change& change);
+  // TrainingRound::update(), with what is due at its end in the same pass. `change` may be empty.
+  Task<void> update(TrainingRound& round, const Change& change);
   // After every step: whatever is due and not done yet. True: a meeting has ended.
-  Task<bool> after_step(Leg& leg, const Change& change);
-  // At the end of a leg: what is under way is ended.
-  Task<bool> end(Leg& leg, const Change& change);
+  Task<bool> after_step(TrainingRound& round, const Change& change);
+  // At the end of a round: what is under way is ended.
+  Task<bool> end(TrainingRound& round, const Change& change);
   // The view is over, and with it what was under way.
   void forget();
   // What a checkpoint keeps of it.
-  std::vector<OwnArray> own();
+  std::vector<PerWorkerArray> own();
 
  private:
-  bool late() const { return terms_.peering.late > 0; }
+  bool late() const { return terms_.peering.overlap_steps > 0; }
   // What this member gives: the model, or a copy of it where that goes on meanwhile.
-  Range given(Leg& leg) { return late() ? copied_->all() : leg.model(); }
-  SliceWork copy_part(Leg& leg);
-  SliceWork move_part(Leg& leg, const Change& change);
+  Range given(TrainingRound& round) { return late() ? copied_->all() : round.model(); }
+  SliceWork copy_part(TrainingRound& round);
+  SliceWork move_part(TrainingRound& round, const Change& change);
   double arrays_of_move(const Change& change) const;
-  Task<void> form(Leg& leg);
+  Task<void> form(TrainingRound& round);
   Task<void> until_formed();
-  Task<void> move(Leg& leg, const Change& change);
+  Task<void> move(TrainingRound& round, const Change& change);
 
   const DecentralTerms& terms_;
   ModelSum sum_;                               // of what all have given

@@ -2,18 +2,18 @@
 
 #include "collective/exchange.h"
 #include "collective/steps.h"
-#include "decentral/rendezvous.h"
+#include "decentral/algorithm.h"
 #include "runtime/task_group.h"
 
 namespace shoal {
 namespace {
 
 // All at once: whoever moves them knows how much there is to come.
-Task<void> swap_models(Company& company, Range mine, Range others) {
-  const Group& group = company.group;
+Task<void> swap_models(ViewContext& context, Range mine, Range others) {
+  const Group& group = context.group;
   const NodeId other = group.at(1 - group.rank.value());
   const std::uint64_t pieces = pieces_of(mine.n, kModelPiece);
-  const std::uint64_t operation = company.operations(pieces);
+  const std::uint64_t operation = context.operations(pieces);
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
     for (std::uint64_t i = 0; i < pieces; ++i) {
       const Tag tag = group.tag(operation + i, 0);
@@ -32,15 +32,15 @@ Range ModelSum::scratch() {
   return scratch_->all();
 }
 
-Task<void> ModelSum::form(Company& company, Exchange exchange, Range given) {
-  const auto scale = static_cast<float>(1 / static_cast<double>(company.size()));
-  if (company.alone()) {
+Task<void> ModelSum::form(ViewContext& context, Exchange exchange, Range given) {
+  const auto scale = static_cast<float>(1 / static_cast<double>(context.size()));
+  if (context.alone()) {
     terms_ = {given, std::nullopt, scale};
-  } else if (company.size() == 2) {
-    co_await swap_models(company, given, sum_.all());
+  } else if (context.size() == 2) {
+    co_await swap_models(context, given, sum_.all());
     terms_ = {given, sum_.all(), scale};
   } else {
-    co_await sum_of_all(company, exchange, given, sum_.all(), scratch());
+    co_await sum_of_all(context, exchange, given, sum_.all(), scratch());
     terms_ = {sum_.all(), std::nullopt, scale};
   }
 }

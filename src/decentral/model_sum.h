@@ -2,7 +2,7 @@
 // the other's, and whoever goes over the mean adds them in that pass. As many bytes as any other
 // sum of two, and no pass for it alone.
 //
-//   co_await sum.form(company, exchange, given);
+//   co_await sum.form(context, exchange, given);
 //   move_to_mean(sum.met(...).from(at), n);                       // loops.h
 //
 // Cost: 2 (P-1)/P N values (direct), or N for each of two; one array of N, and another of some
@@ -14,8 +14,8 @@
 #include <optional>
 #include <span>
 
-#include "decentral/leg.h"
 #include "decentral/loops.h"
+#include "decentral/training_round.h"
 #include "learner/learner.h"
 #include "runtime/range.h"
 #include "runtime/task.h"
@@ -30,7 +30,7 @@ class ModelSum {
         sum_(node.endpoint, learner.layout().averaged(), substance_) {}
 
   // `given` is what this member gives: it stays as it is until the mean is not asked for any more.
-  Task<void> form(Company& company, Exchange exchange, Range given);
+  Task<void> form(ViewContext& context, Exchange exchange, Range given);
   // What was formed elsewhere, in all(), is the mean itself.
   void is_mean() { terms_ = {sum_.all(), std::nullopt, 1}; }
   // For a pass over the model; `copied` is empty where that is still what was given.

@@ -18,59 +18,60 @@
 #include <utility>
 #include <vector>
 
+#include "decentral/algorithm.h"
 #include "decentral/audit.h"
-#include "decentral/rendezvous.h"
 #include "runtime/slices.h"
 
 namespace shoal {
 namespace {
 
-class NeighbourMixing final : public Rendezvous {
+class NeighbourMixing final : public DecentralAlgorithm {
  public:
-  using Rendezvous::Rendezvous;
+  using DecentralAlgorithm::DecentralAlgorithm;
 
-  Task<void> run(Leg& leg) override {
+  Task<void> run(TrainingRound& round) override {
     while (true) {
-      const bool more = co_await leg.next();
+      const bool more = co_await round.next();
       if (!more) break;
-      begin_exchange(leg);
-      co_await leg.gradient();
-      co_await leg.company.with_others(until_there());
-      Move move(leg);
-      move.of(leg.replica.parameters());
-      co_await mix_in(leg);
-      move.with_all(leg.t().value());
-      co_await leg.update();
-      co_await leg.done();
+      begin_exchange(round);
+      co_await round.gradient();
+      co_await round.context.with_others(until_there());
+      ConservationProbe move(round);
+      move.of(round.replica.parameters());
+      co_await mix_in(round);
+      move.with_all(round.t().value());
+      co_await round.update();
+      co_await round.done();
     }
   }
 
  private:
-  void begin_exchange(Leg& leg) {
-    const std::uint64_t step = leg.t().value() / terms_.peering.tau;
+  void begin_exchange(TrainingRound& round) {
+    const std::uint64_t step = round.t().value() / terms_.peering.tau;
     const Graph graph =
-        graph_of(terms_.peering.topology, leg.company.size(), leg.env().seed(), step);
+        graph_of(terms_.peering.topology, round.context.size(), round.env().seed(), step);
     const Mixing mixing = metropolis(graph);
-    const std::uint32_t own = leg.company.group.rank.value();
+    const std::uint32_t own = round.context.group.rank.value();
     neighbours_.clear();
     weights_ = {static_cast<float>(mixing[own][own])};
     there_ = true;
-    if (leg.t().value() % terms_.peering.tau != 0) weights_ = {1.0F};
+    if (round.t().value() % terms_.peering.tau != 0) weights_ = {1.0F};
     if (weights_[0] == 1.0F) return;
     for (const Rank r : graph[own]) {
       while (rooms_.size() <= neighbours_.size())
         rooms_.emplace_back(node_.endpoint, N_, substance_);
-      neighbours_.push_back({leg.company.group.view->at(r), rooms_[neighbours_.size()].all()});
+      neighbours_.push_back({round.context.group.view->at(r), rooms_[neighbours_.size()].all()});
       weights_.push_back(static_cast<float>(mixing[own][r.value()]));
     }
     there_ = false;
-    leg.spawn(exchange(leg));
+    round.spawn(exchange(round));
   }
 
-  Task<void> exchange(Leg& leg) {
+  Task<void> exchange(TrainingRound& round) {
     // Not every member takes part in each: the step numbers it.
-    co_await leg.company.with_others(exchange_with(leg.company.group, leg.model(), neighbours_,
-                                                   Company::operation_of_step(leg.t())));
+    co_await round.context.with_others(exchange_with(round.context.group, round.model(),
+                                                     neighbours_,
+                                                     ViewContext::operation_of_step(round.t())));
     there_ = true;
     changed_.notify_all();
   }
@@ -78,17 +79,17 @@ class NeighbourMixing final : public Rendezvous {
     while (!there_) co_await changed_.wait();
   }
 
-  Task<void> mix_in(Leg& leg) {
+  Task<void> mix_in(TrainingRound& round) {
     if (neighbours_.empty()) co_return;
     std::vector<std::span<const float>> others;
     for (const Neighbour& n : neighbours_) others.push_back(n.room.data());
-    const std::span<float> w = leg.model().data();
+    const std::span<float> w = round.model().data();
     const SliceWork work = [&](std::size_t from, std::size_t to) {
       for (std::size_t i = from; i < to; ++i) w[i] *= weights_[0];
       for (std::size_t n = 0; n < others.size(); ++n)
         for (std::size_t i = from; i < to; ++i) w[i] += weights_[n + 1] * others[n][i];
     };
-    co_await in_slices(leg.env(), Work::Update, N_.value(), w.empty(), Order::Forward,
+    co_await in_slices(round.env(), Work::Update, N_.value(), w.empty(), Order::Forward,
                        static_cast<double>(1 + others.size()), work);
   }
 
@@ -101,8 +102,8 @@ class NeighbourMixing final : public Rendezvous {
 
 }  // namespace
 
-std::unique_ptr<Rendezvous> make_neighbours(Node& node, const Learner& learner,
-                                            const DecentralTerms& terms) {
+std::unique_ptr<DecentralAlgorithm> make_neighbours(Node& node, const Learner& learner,
+                                                    const DecentralTerms& terms) {
   if (encodes(terms.encode)) return make_encoded_neighbours(node, learner, terms);
   return std::make_unique<NeighbourMixing>(node, learner, terms);
 }

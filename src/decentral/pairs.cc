@@ -23,39 +23,39 @@
 #include <vector>
 
 #include "base/random.h"
+#include "decentral/algorithm.h"
 #include "decentral/audit.h"
-#include "decentral/rendezvous.h"
 
 namespace shoal {
 namespace {
 
-class Pairs final : public Rendezvous {
+class Pairs final : public DecentralAlgorithm {
  public:
   Pairs(Node& node, const Learner& learner, const DecentralTerms& terms)
-      : Rendezvous(node, learner, terms),
+      : DecentralAlgorithm(node, learner, terms),
         state_(node.endpoint, learner.layout().all(), substance_),
         theirs_(model_arena()) {}
 
   void view_over() override { busy_ = false; }
 
-  Task<void> run(Leg& leg) override {
-    const bool active = leg.company.group.rank.value() % 2 == 0;
-    if (!active) leg.spawn(serve(leg));
-    Random random = leg.env().random(Purpose::Gossip, node_.id.value(), leg.t().value() << 8U);
+  Task<void> run(TrainingRound& round) override {
+    const bool active = round.context.group.rank.value() % 2 == 0;
+    if (!active) round.spawn(serve(round));
+    Random random = round.env().random(Purpose::Gossip, node_.id.value(), round.t().value() << 8U);
     while (true) {
-      const bool more = co_await leg.next();
+      const bool more = co_await round.next();
       if (!more) break;
       co_await turn();
-      co_await copy(leg.env(), state_.all(), leg.replica.w());
+      co_await copy(round.env(), state_.all(), round.replica.w());
       let_go();
-      co_await leg.gradient_at(state_.all());
-      const bool due = (leg.t().value() + 1) % terms_.peering.tau == 0;
-      if (active && due) co_await meet_somebody(leg, random);
+      co_await round.gradient_at(state_.all());
+      const bool due = (round.t().value() + 1) % terms_.peering.tau == 0;
+      if (active && due) co_await meet_somebody(round, random);
       co_await turn();
-      co_await take_rest(leg);
-      co_await leg.update();
+      co_await take_rest(round);
+      co_await round.update();
       let_go();
-      co_await leg.done();
+      co_await round.done();
     }
   }
 
@@ -71,60 +71,60 @@ class Pairs final : public Rendezvous {
   }
 
   // What the forward pass has changed beside the parameters.
-  Task<void> take_rest(Leg& leg) {
-    const Elements N = leg.replica.N;
-    const Elements rest = leg.replica.w().n - N;
-    co_await copy(leg.env(), leg.replica.rest(), state_.range(N, rest));
+  Task<void> take_rest(TrainingRound& round) {
+    const Elements N = round.replica.N;
+    const Elements rest = round.replica.w().n - N;
+    co_await copy(round.env(), round.replica.rest(), state_.range(N, rest));
   }
 
-  std::vector<Rank> passive_neighbours(Leg& leg) {
-    const Graph graph =
-        graph_of(terms_.peering.topology, leg.company.size(), leg.env().seed(), leg.t().value());
+  std::vector<Rank> passive_neighbours(TrainingRound& round) {
+    const Graph graph = graph_of(terms_.peering.topology, round.context.size(), round.env().seed(),
+                                 round.t().value());
     std::vector<Rank> passive;
-    for (const Rank r : graph[leg.company.group.rank.value()])
+    for (const Rank r : graph[round.context.group.rank.value()])
       if (r.value() % 2 == 1) passive.push_back(r);
     return passive;
   }
 
-  Task<void> meet_somebody(Leg& leg, Random& random) {
-    const std::vector<Rank> passive = passive_neighbours(leg);
+  Task<void> meet_somebody(TrainingRound& round, Random& random) {
+    const std::vector<Rank> passive = passive_neighbours(round);
     if (passive.empty()) co_return;
     const Rank to = passive[random.below(passive.size())];
-    const NodeId with = leg.company.group.view->at(to);
-    co_await swap_models(leg, with);
-    Move move(leg);
-    move.of(leg.model());
-    co_await mix(leg.env(), leg.model(), 0.5, theirs_.all(), 0.5);
+    const NodeId with = round.context.group.view->at(to);
+    co_await swap_models(round, with);
+    ConservationProbe move(round);
+    move.of(round.model());
+    co_await mix(round.env(), round.model(), 0.5, theirs_.all(), 0.5);
     move.with(with);
   }
-  Task<void> swap_models(Leg& leg, NodeId with) {
-    co_await leg.company.publish(with, leg.company.tag(kModel), leg.model().bytes());
-    const Match match{.from = with, .tag = leg.company.tag(kAnswer)};
-    co_await leg.company.recv(match, theirs_.all().bytes());
+  Task<void> swap_models(TrainingRound& round, NodeId with) {
+    co_await round.context.publish(with, round.context.tag(kModel), round.model().bytes());
+    const Match match{.from = with, .tag = round.context.tag(kAnswer)};
+    co_await round.context.recv(match, theirs_.all().bytes());
   }
 
-  Task<void> serve(Leg& leg) {
+  Task<void> serve(TrainingRound& round) {
     answers_.clear();
-    while (answers_.size() < leg.company.size())
+    while (answers_.size() < round.context.size())
       answers_.emplace_back(node_.endpoint, N_, substance_);
-    const Match match{.tag = leg.company.tag(kModel)};
+    const Match match{.tag = round.context.tag(kModel)};
     while (true) {
-      Reading model = co_await leg.company.read(match, theirs_.all().bytes().size);
-      const std::optional<Rank> rank = leg.company.group.view->rank_of(model.from());
+      Reading model = co_await round.context.read(match, theirs_.all().bytes().size);
+      const std::optional<Rank> rank = round.context.group.view->rank_of(model.from());
       if (!rank) continue;
       const Range own = answers_[rank->value()].all();
       co_await turn();
-      co_await copy(leg.env(), own, leg.model());
-      Move move(leg);
-      move.of(leg.model());
-      co_await mix(leg.env(), leg.model(), 0.5, numbers_of(model, N_), 0.5);
+      co_await copy(round.env(), own, round.model());
+      ConservationProbe move(round);
+      move.of(round.model());
+      co_await mix(round.env(), round.model(), 0.5, numbers_of(model, N_), 0.5);
       move.with(model.from());
       let_go();
-      leg.spawn(answer(leg, model.from(), own));
+      round.spawn(answer(round, model.from(), own));
     }
   }
-  Task<void> answer(Leg& leg, NodeId to, Range own) {
-    co_await leg.company.send(to, leg.company.tag(kAnswer), own.bytes());
+  Task<void> answer(TrainingRound& round, NodeId to, Range own) {
+    co_await round.context.send(to, round.context.tag(kAnswer), own.bytes());
   }
 
   Arena state_;   // what the gradient is computed at
@@ -136,8 +136,8 @@ class Pairs final : public Rendezvous {
 
 }  // namespace
 
-std::unique_ptr<Rendezvous> make_pairs(Node& node, const Learner& learner,
-                                       const DecentralTerms& terms) {
+std::unique_ptr<DecentralAlgorithm> make_pairs(Node& node, const Learner& learner,
+                                               const DecentralTerms& terms) {
   return std::make_unique<Pairs>(node, learner, terms);
 }
 

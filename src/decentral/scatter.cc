@@ -22,94 +22,95 @@
 #include <vector>
 
 #include "collective/topology.h"
-#include "decentral/post.h"
-#include "decentral/rendezvous.h"
+#include "decentral/algorithm.h"
+#include "decentral/async_sender.h"
 #include "runtime/slices.h"
 
 namespace shoal {
 namespace {
 
-class ScatterGather final : public Rendezvous {
+class ScatterGather final : public DecentralAlgorithm {
  public:
   ScatterGather(Node& node, const Learner& learner, const DecentralTerms& terms)
-      : Rendezvous(node, learner, terms), post_(node, N_, substance_) {}
+      : DecentralAlgorithm(node, learner, terms), sender_(node, N_, substance_) {}
 
-  Task<void> begin(Company& company, Range model, const Roll& roll) override {
-    (void)model, (void)roll;
-    post_.begin(company);
+  Task<void> begin(ViewContext& context, Range model, const MembershipSnapshot& snapshot) override {
+    (void)model, (void)snapshot;
+    sender_.begin(context);
     co_return;
   }
-  void view_over() override { post_.view_over(); }
+  void view_over() override { sender_.view_over(); }
 
-  Task<void> run(Leg& leg) override {
-    post_.listen(leg, in_step() ? Keep::All : Keep::Newest);
+  Task<void> run(TrainingRound& round) override {
+    sender_.listen(round, in_step() ? Keep::All : Keep::Newest);
     while (true) {
-      const bool more = co_await leg.next();
+      const bool more = co_await round.next();
       if (!more) break;
-      co_await leg.step();
-      if (leg.t().value() % terms_.peering.tau != 0) continue;
-      const Graph graph = graph_of(terms_.peering.topology, leg.company.size(), leg.env().seed(),
-                                   leg.t().value() / terms_.peering.tau);
-      co_await scatter(leg, graph);
-      co_await gather(leg, graph);
+      co_await round.step();
+      if (round.t().value() % terms_.peering.tau != 0) continue;
+      const Graph graph = graph_of(terms_.peering.topology, round.context.size(),
+                                   round.env().seed(), round.t().value() / terms_.peering.tau);
+      co_await scatter(round, graph);
+      co_await gather(round, graph);
     }
-    co_await post_.until_all_came(leg);
-    std::vector<Letter> rest = take_all();
-    co_await average(leg, std::move(rest));
-    co_await post_.until_all_sent(leg);
+    co_await sender_.until_all_came(round);
+    std::vector<ReceivedModel> rest = take_all();
+    co_await average(round, std::move(rest));
+    co_await sender_.until_all_sent(round);
   }
 
  private:
   bool in_step() const { return terms_.peering.in_step; }
 
-  Task<void> scatter(Leg& leg, const Graph& graph) {
-    std::vector<Rank> to = graph[leg.company.group.rank.value()];
-    if (!in_step()) std::erase_if(to, [&](Rank r) { return post_.under_way(r); });
+  Task<void> scatter(TrainingRound& round, const Graph& graph) {
+    std::vector<Rank> to = graph[round.context.group.rank.value()];
+    if (!in_step()) std::erase_if(to, [&](Rank r) { return sender_.under_way(r); });
     if (to.empty()) co_return;
-    Post::Outgoing& letter = post_.blank();
-    co_await copy(leg.env(), letter.arena.all(), leg.model());
-    post_.send(leg, to, letter, N_);
+    AsyncSender::Outgoing& message = sender_.blank();
+    co_await copy(round.env(), message.arena.all(), round.model());
+    sender_.send(round, to, message, N_);
   }
 
-  Task<void> gather(Leg& leg, const Graph& graph) {
-    std::vector<Letter> letters;
+  Task<void> gather(TrainingRound& round, const Graph& graph) {
+    std::vector<ReceivedModel> messages;
     for (std::uint32_t r = 0; in_step() && r < graph.size(); ++r) {
-      if (!std::ranges::binary_search(graph[r], leg.company.group.rank)) continue;
-      Letter letter = co_await post_.next_from(leg, Rank(r));
-      letters.push_back(std::move(letter));
+      if (!std::ranges::binary_search(graph[r], round.context.group.rank)) continue;
+      ReceivedModel message = co_await sender_.next_from(round, Rank(r));
+      messages.push_back(std::move(message));
     }
-    if (!in_step()) letters = take_all();
-    co_await average(leg, std::move(letters));
+    if (!in_step()) messages = take_all();
+    co_await average(round, std::move(messages));
   }
 
-  std::vector<Letter> take_all() {
-    std::vector<Letter> letters;
-    while (std::optional<Letter> letter = post_.next()) letters.push_back(std::move(*letter));
-    return letters;
+  std::vector<ReceivedModel> take_all() {
+    std::vector<ReceivedModel> messages;
+    while (std::optional<ReceivedModel> message = sender_.next())
+      messages.push_back(std::move(*message));
+    return messages;
   }
 
-  Task<void> average(Leg& leg, std::vector<Letter> letters) {
-    if (letters.empty()) co_return;
+  Task<void> average(TrainingRound& round, std::vector<ReceivedModel> messages) {
+    if (messages.empty()) co_return;
     std::vector<std::span<const float>> others;
-    for (const Letter& letter : letters) others.push_back(letter.numbers(N_));
+    for (const ReceivedModel& message : messages) others.push_back(message.numbers(N_));
     const float share = 1 / static_cast<float>(1 + others.size());
-    const std::span<float> w = leg.model().data();
+    const std::span<float> w = round.model().data();
     const SliceWork work = [&](std::size_t from, std::size_t to) {
       for (const std::span<const float> other : others)
         for (std::size_t i = from; i < to; ++i) w[i] += other[i];
       for (std::size_t i = from; i < to; ++i) w[i] *= share;
     };
-    co_await in_slices(leg.env(), Work::Update, N_.value(), w.empty(), Order::Forward,
+    co_await in_slices(round.env(), Work::Update, N_.value(), w.empty(), Order::Forward,
                        static_cast<double>(1 + others.size()), work);
   }
 
-  Post post_;
+  AsyncSender sender_;
 };
 
 }  // namespace
 
-std::unique_ptr<Rendezvous> make_scatter(Node& node, const Learner& learner,
-                                         const DecentralTerms& terms) {
+std::unique_ptr<DecentralAlgorithm> make_scatter(Node& node, const Learner& learner,
+                                                 const DecentralTerms& terms) {
   return std::make_unique<ScatterGather>(node, learner, terms);
 }
 

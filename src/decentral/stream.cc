@@ -15,13 +15,14 @@
 //     v <- g + e;   send c(v) to all peers;   e <- v - c(v)
 //     g <- c(v) + all that has come: what others see of a gradient is what its worker moves by
 //   A message that is left out would be missed for ever, so that each waits until the network has
-//   taken the last one; --loss loses messages all the same. The threshold is one of mean gradients:
-//   DL4J has one of steps, which are as much smaller as the step size is.
+//   taken the last one; --drop-probability loses messages all the same. The threshold is one of
+//   mean gradients: DL4J has one of steps, which are as much smaller as the step size is.
 // Which topologies: gradients move models alike where everyone sends to all, or to anybody. Along
 //   the edges of a fixed sparse graph they would not: 1 + its matrix may have negative eigenvalues,
 //   and the models grow apart along these.
 // The result is the mean of all models.
-// Deviations: gradients are sent whole, by a transport that loses nothing; --loss drops them in its
+// Deviations: gradients are sent whole, by a transport that loses nothing; --drop-probability drops
+//   them in its
 //   place, at the sender. They go through the receiver's optimizer with its own next one.
 // Failure: lost gradients are what it is made for.
 #include <memory>
@@ -30,116 +31,116 @@
 
 #include "base/random.h"
 #include "collective/topology.h"
-#include "decentral/post.h"
-#include "decentral/rendezvous.h"
+#include "decentral/algorithm.h"
+#include "decentral/async_sender.h"
 #include "encoded/encoder.h"
 
 namespace shoal {
 namespace {
 
-class GradientStream final : public Rendezvous {
+class GradientStream final : public DecentralAlgorithm {
  public:
   GradientStream(Node& node, const Learner& learner, const DecentralTerms& terms)
-      : Rendezvous(node, learner, terms),
+      : DecentralAlgorithm(node, learner, terms),
         encoder_(encoder_of(node, learner, terms)),
-        post_(node, most(learner), substance_) {}
+        sender_(node, most(learner), substance_) {}
 
-  Task<void> begin(Company& company, Range model, const Roll& roll) override {
-    (void)model, (void)roll;
-    post_.begin(company);
+  Task<void> begin(ViewContext& context, Range model, const MembershipSnapshot& snapshot) override {
+    (void)model, (void)snapshot;
+    sender_.begin(context);
     co_return;
   }
-  void view_over() override { post_.view_over(); }
-  std::vector<OwnArray> own() override {
-    std::vector<OwnArray> arrays;
+  void view_over() override { sender_.view_over(); }
+  std::vector<PerWorkerArray> own() override {
+    std::vector<PerWorkerArray> arrays;
     if (encoder_ && encoder_->residual().n > Elements(0))
       arrays.push_back({"residual", encoder_->residual()});
     return arrays;
   }
 
-  Task<void> run(Leg& leg) override {
-    post_.listen(leg, Keep::All);
-    Random random = leg.env().random(Purpose::Gossip, node_.id.value(), leg.t().value() << 8U);
+  Task<void> run(TrainingRound& round) override {
+    sender_.listen(round, Keep::All);
+    Random random = round.env().random(Purpose::Gossip, node_.id.value(), round.t().value() << 8U);
     while (true) {
-      const bool more = co_await leg.next();
+      const bool more = co_await round.next();
       if (!more) break;
-      co_await leg.gradient();
-      co_await mean_gradient(leg);
-      co_await send(leg, random);
-      co_await add_all(leg);
-      co_await apply(leg);
-      co_await leg.done();
+      co_await round.gradient();
+      co_await mean_gradient(round);
+      co_await send(round, random);
+      co_await add_all(round);
+      co_await apply(round);
+      co_await round.done();
     }
-    co_await clear(leg.env(), leg.replica.g().all());
-    co_await post_.until_all_came(leg);
-    const bool came = co_await add_all(leg);
-    if (came) co_await apply(leg);
-    co_await post_.until_all_sent(leg);
+    co_await clear(round.env(), round.replica.g().all());
+    co_await sender_.until_all_came(round);
+    const bool came = co_await add_all(round);
+    if (came) co_await apply(round);
+    co_await sender_.until_all_sent(round);
   }
 
  private:
-  Task<void> apply(Leg& leg) {
-    return leg.apply(leg.replica.w(), leg.replica.slots(), static_cast<double>(1 + peers_));
+  Task<void> apply(TrainingRound& round) {
+    return round.apply(round.replica.w(), round.replica.slots(), static_cast<double>(1 + peers_));
   }
 
-  Task<void> send(Leg& leg, Random& random) {
-    const Graph graph =
-        graph_of(terms_.peering.topology, leg.company.size(), leg.env().seed(), leg.t().value());
-    std::vector<Rank> to = graph[leg.company.group.rank.value()];
+  Task<void> send(TrainingRound& round, Random& random) {
+    const Graph graph = graph_of(terms_.peering.topology, round.context.size(), round.env().seed(),
+                                 round.t().value());
+    std::vector<Rank> to = graph[round.context.group.rank.value()];
     peers_ = to.size();
     std::erase_if(to, [&](Rank r) {
-      return random.chance(terms_.peering.loss) || (!encoder_ && post_.under_way(r));
+      return random.chance(terms_.peering.drop_probability) || (!encoder_ && sender_.under_way(r));
     });
-    if (encoder_) co_return co_await send_encoded(leg, to);
+    if (encoder_) co_return co_await send_encoded(round, to);
     if (to.empty()) co_return;
-    Post::Outgoing& letter = post_.blank();
-    co_await copy(leg.env(), letter.arena.all(), leg.replica.g().all());
-    post_.send(leg, to, letter, leg.replica.N);
+    AsyncSender::Outgoing& outgoing = sender_.blank();
+    co_await copy(round.env(), outgoing.arena.all(), round.replica.g().all());
+    sender_.send(round, to, outgoing, round.replica.N);
   }
 
   // The gradient becomes what was sent of it.
-  Task<void> send_encoded(Leg& leg, const std::vector<Rank>& to) {
-    const Range g = leg.replica.g().all();
-    encoder_->begin(leg.t(), 0, Rank(node_.id.value()));
-    if (leg.company.alone()) {
-      co_await leg.env().work(Work::Reduce, g.n, [&] { encoder_->keep(g); });
+  Task<void> send_encoded(TrainingRound& round, const std::vector<Rank>& to) {
+    const Range g = round.replica.g().all();
+    encoder_->begin(round.t(), 0, Rank(node_.id.value()));
+    if (round.context.alone()) {
+      co_await round.env().work(Work::Reduce, g.n, [&] { encoder_->keep(g); });
       co_return encoder_->commit();
     }
-    for (const Rank r : to) co_await post_.until_sent(leg, r);
-    Post::Outgoing& letter = post_.blank();
-    const MutBuf room = letter.arena.all().bytes();
+    for (const Rank r : to) co_await sender_.until_sent(round, r);
+    AsyncSender::Outgoing& outgoing = sender_.blank();
+    const MutBuf room = outgoing.arena.all().bytes();
     Bytes size = encoder_->expected(g);
-    co_await leg.env().work(Work::Encode, g.n, [&] {
+    co_await round.env().work(Work::Encode, g.n, [&] {
       if (!encoder_->phantom()) size = encoder_->encode(g, room);
     });
     encoder_->encoded(g);
     encoder_->commit();
-    const ConstBuf message{room.data, size};
-    co_await leg.env().work(Work::Decode, g.n, [&] {
-      if (!encoder_->phantom()) encoder_->decode(message, g, node_.id);
+    const ConstBuf encoded{room.data, size};
+    co_await round.env().work(Work::Decode, g.n, [&] {
+      if (!encoder_->phantom()) encoder_->decode(encoded, g, node_.id);
     });
-    post_.send(leg, to, letter, Elements(size.value() / sizeof(float)));
+    sender_.send(round, to, outgoing, Elements(size.value() / sizeof(float)));
   }
 
-  Task<bool> add_all(Leg& leg) {
+  Task<bool> add_all(TrainingRound& round) {
     bool came = false;
     while (true) {
-      const std::optional<Letter> letter = post_.next();
-      if (!letter) co_return came;
+      const std::optional<ReceivedModel> message = sender_.next();
+      if (!message) co_return came;
       if (encoder_) {
-        co_await add_encoded(leg, *letter);
+        co_await add_encoded(round, *message);
       } else {
-        co_await mix(leg.env(), leg.replica.g().all(), 1, letter->numbers(leg.replica.N), 1);
+        co_await mix(round.env(), round.replica.g().all(), 1, message->numbers(round.replica.N), 1);
       }
       came = true;
     }
   }
 
-  Task<void> add_encoded(Leg& leg, const Letter& letter) {
-    const Range g = leg.replica.g().all();
-    const ConstBuf message{letter.room->bytes().data, letter.what.size};
-    co_await leg.env().work(Work::Decode, g.n, [&] {
-      if (!encoder_->phantom()) encoder_->decode_add(message, g, letter.what.from);
+  Task<void> add_encoded(TrainingRound& round, const ReceivedModel& received) {
+    const Range g = round.replica.g().all();
+    const ConstBuf message{received.room->bytes().data, received.what.size};
+    co_await round.env().work(Work::Decode, g.n, [&] {
+      if (!encoder_->phantom()) encoder_->decode_add(message, g, received.what.from);
     });
   }
 
@@ -152,7 +153,7 @@ class GradientStream final : public Rendezvous {
     encoder->choose(encodings_of(terms.encode, learner));
     return encoder;
   }
-  // Numbers of a letter. A message is padded to whole ones.
+  // Numbers of a message. A message is padded to whole ones.
   Elements most(const Learner& learner) const {
     const Elements N = learner.layout().parameters();
     if (!encoder_) return N;
@@ -161,14 +162,14 @@ class GradientStream final : public Rendezvous {
   }
 
   std::unique_ptr<Encoder> encoder_;  // none: gradients are sent as they are
-  Post post_;
+  AsyncSender sender_;
   std::size_t peers_ = 0;  // of the step at hand
 };
 
 }  // namespace
 
-std::unique_ptr<Rendezvous> make_stream(Node& node, const Learner& learner,
-                                        const DecentralTerms& terms) {
+std::unique_ptr<DecentralAlgorithm> make_stream(Node& node, const Learner& learner,
+                                                const DecentralTerms& terms) {
   return std::make_unique<GradientStream>(node, learner, terms);
 }
 

@@ -24,57 +24,57 @@
 #include <utility>
 #include <vector>
 
-#include "decentral/post.h"
-#include "decentral/rendezvous.h"
+#include "decentral/algorithm.h"
+#include "decentral/async_sender.h"
 
 namespace shoal {
 namespace {
 
-class ElasticTree final : public Rendezvous {
+class ElasticTree final : public DecentralAlgorithm {
  public:
   ElasticTree(Node& node, const Learner& learner, const DecentralTerms& terms)
-      : Rendezvous(node, learner, terms), post_(node, N_, substance_) {}
+      : DecentralAlgorithm(node, learner, terms), sender_(node, N_, substance_) {}
 
-  Task<void> begin(Company& company, Range model, const Roll& roll) override {
-    (void)model, (void)roll;
-    post_.begin(company);
-    const std::uint32_t own = company.group.rank.value();
+  Task<void> begin(ViewContext& context, Range model, const MembershipSnapshot& snapshot) override {
+    (void)model, (void)snapshot;
+    sender_.begin(context);
+    const std::uint32_t own = context.group.rank.value();
     up_.clear();
     down_.clear();
     if (own > 0) up_.emplace_back((own - 1) / 2);
     for (std::uint32_t child = 2 * own + 1; child <= 2 * own + 2; ++child)
-      if (child < company.size()) down_.emplace_back(child);
-    alpha_ = elastic_alpha(terms_.peering, company.size());
+      if (child < context.size()) down_.emplace_back(child);
+    alpha_ = elastic_alpha(terms_.peering, context.size());
     co_return;
   }
-  void view_over() override { post_.view_over(); }
+  void view_over() override { sender_.view_over(); }
 
-  Task<void> run(Leg& leg) override {
-    post_.listen(leg, Keep::All);
+  Task<void> run(TrainingRound& round) override {
+    sender_.listen(round, Keep::All);
     while (true) {
-      const bool more = co_await leg.next();
+      const bool more = co_await round.next();
       if (!more) break;
-      co_await leg.step();
-      const bool upwards = leg.t().value() % tau_up() == 0;
-      const bool downwards = leg.t().value() % tau_down() == 0;
-      if (upwards) co_await send(leg, up_);
-      if (downwards) co_await send(leg, down_);
+      co_await round.step();
+      const bool upwards = round.t().value() % tau_up() == 0;
+      const bool downwards = round.t().value() % tau_down() == 0;
+      if (upwards) co_await send(round, up_);
+      if (downwards) co_await send(round, down_);
       if (!in_step()) {
-        co_await follow_all(leg);
+        co_await follow_all(round);
         continue;
       }
-      if (downwards) co_await follow_each(leg, up_);
-      if (upwards) co_await follow_each(leg, down_);
+      if (downwards) co_await follow_each(round, up_);
+      if (upwards) co_await follow_each(round, down_);
     }
-    co_await post_.until_all_came(leg);
-    co_await follow_all(leg);
-    co_await post_.until_all_sent(leg);
+    co_await sender_.until_all_came(round);
+    co_await follow_all(round);
+    co_await sender_.until_all_sent(round);
   }
 
-  Task<void> result(Company& company, Range model, Range out) override {
-    const std::uint64_t operation = company.operations();
-    co_await copy(company.node.env, out, model);
-    if (!company.alone()) co_await tree_broadcast(company.group, Rank(0), out, operation);
+  Task<void> result(ViewContext& context, Range model, Range out) override {
+    const std::uint64_t operation = context.operations();
+    co_await copy(context.node.env, out, model);
+    if (!context.alone()) co_await tree_broadcast(context.group, Rank(0), out, operation);
   }
 
  private:
@@ -84,40 +84,40 @@ class ElasticTree final : public Rendezvous {
     return terms_.peering.tau_down > 0 ? terms_.peering.tau_down : terms_.peering.tau;
   }
 
-  Task<void> send(Leg& leg, std::vector<Rank> to) {
-    if (!in_step()) std::erase_if(to, [&](Rank r) { return post_.under_way(r); });
+  Task<void> send(TrainingRound& round, std::vector<Rank> to) {
+    if (!in_step()) std::erase_if(to, [&](Rank r) { return sender_.under_way(r); });
     if (to.empty()) co_return;
-    Post::Outgoing& letter = post_.blank();
-    co_await copy(leg.env(), letter.arena.all(), leg.model());
-    post_.send(leg, to, letter, N_);
+    AsyncSender::Outgoing& message = sender_.blank();
+    co_await copy(round.env(), message.arena.all(), round.model());
+    sender_.send(round, to, message, N_);
   }
 
-  Task<void> follow(Leg& leg, const Letter& letter) {
-    return mix(leg.env(), leg.model(), 1 - alpha_, letter.numbers(N_), alpha_);
+  Task<void> follow(TrainingRound& round, const ReceivedModel& message) {
+    return mix(round.env(), round.model(), 1 - alpha_, message.numbers(N_), alpha_);
   }
-  Task<void> follow_each(Leg& leg, const std::vector<Rank>& senders) {
+  Task<void> follow_each(TrainingRound& round, const std::vector<Rank>& senders) {
     for (const Rank r : senders) {
-      const Letter letter = co_await post_.next_from(leg, r);
-      co_await follow(leg, letter);
+      const ReceivedModel message = co_await sender_.next_from(round, r);
+      co_await follow(round, message);
     }
   }
-  Task<void> follow_all(Leg& leg) {
+  Task<void> follow_all(TrainingRound& round) {
     while (true) {
-      const std::optional<Letter> letter = post_.next();
-      if (!letter) co_return;
-      co_await follow(leg, *letter);
+      const std::optional<ReceivedModel> message = sender_.next();
+      if (!message) co_return;
+      co_await follow(round, *message);
     }
   }
 
-  Post post_;
+  AsyncSender sender_;
   std::vector<Rank> up_, down_;  // whom it has an edge to
   double alpha_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Rendezvous> make_tree(Node& node, const Learner& learner,
-                                      const DecentralTerms& terms) {
+std::unique_ptr<DecentralAlgorithm> make_tree(Node& node, const Learner& learner,
+                                              const DecentralTerms& terms) {
   return std::make_unique<ElasticTree>(node, learner, terms);
 }
 

@@ -8,9 +8,9 @@
 
 #include "base/error.h"
 #include "collective/dissemination.h"
-#include "decentral/rendezvous.h"
+#include "decentral/algorithm.h"
 #include "decentral/worker_views.h"
-#include "ps/dealer.h"
+#include "ps/sample_scheduler.h"
 #include "runtime/task_group.h"
 #include "strategy/segments.h"
 
@@ -22,7 +22,7 @@ constexpr GroupId kDecentral{5};
 // What a member says of itself.
 struct Standing {
   std::uint64_t lineage = 0;
-  std::uint64_t legs = 0;      // whose ends it has seen
+  std::uint64_t rounds = 0;    // whose ends it has seen
   std::uint64_t closed = 0;    // epochs whose results it has seen evaluated and saved
   std::uint64_t meetings = 0;  // of its system
   std::uint64_t valid = 0;     // 0: it is a newcomer
@@ -53,18 +53,18 @@ Task<bool> DecentralWorker::in_view(ViewPtr view) {
   replica_.ledger.revoke_all();
   const Group group(node_, kDecentral, view);
   if (journal_ != nullptr) journal_->view_begun(*view);
-  Company company(node_, group, watch_);
+  ViewContext context(node_, group, watch_);
   bool done = false;
   bool over = false;
   std::exception_ptr error;
   try {
-    done = co_await watch_.during(view->generation, to_the_end(company));
-  } catch (const LegOver&) {
+    done = co_await watch_.during(view->generation, to_the_end(context));
+  } catch (const RoundAborted&) {
     over = true;
   } catch (...) {
     error = std::current_exception();
   }
-  if (over) node_.env.probe("decentral: a leg was cut off by a new view");
+  if (over) node_.env.probe("decentral: a round was cut off by a new view");
   // Before the next one: others wait until what they lent is given back.
   way_->view_over();
   collected_.clear();
@@ -72,103 +72,103 @@ Task<bool> DecentralWorker::in_view(ViewPtr view) {
   co_return done;
 }
 
-Task<bool> DecentralWorker::to_the_end(Company& company) {
-  co_await company.with_others(level_up(company));
+Task<bool> DecentralWorker::to_the_end(ViewContext& context) {
+  co_await context.with_others(level_up(context));
   while (true) {
     if (journal_ != nullptr) stops_ = journal_->leave();
     if (ends()) break;
-    if (!epoch_over()) co_await train(company);
-    if (epoch_over()) co_await company.with_others(close_epoch(company));
+    if (!epoch_over()) co_await train(context);
+    if (epoch_over()) co_await context.with_others(close_epoch(context));
   }
   // A job that is stopped leaves the model of now; one that was complete before has none here.
-  if (stops_ != Ending::No || !formed_) co_await company.with_others(form_result(company));
+  if (stops_ != Ending::No || !formed_) co_await context.with_others(form_result(context));
   const LedgerPlace place = replica_.ledger.place();
   const bool anew = place.epoch >= closed_ && place.done() > 0;
-  if (stops_ == Ending::Complete && anew) co_await company.with_others(evaluate(company));
+  if (stops_ == Ending::Complete && anew) co_await context.with_others(evaluate(context));
   if (stops_ != Ending::No) {
-    co_await company.with_others(collect_own(company));
-    if (company.group.rank == Rank(0)) co_await save();
+    co_await context.with_others(collect_own(context));
+    if (context.group.rank == Rank(0)) co_await save();
   }
-  co_await company.with_others(barrier(company.group, company.operations()));
+  co_await context.with_others(barrier(context.group, context.operations()));
   co_return true;
 }
 
 // ---- A view begins
 
-Task<void> DecentralWorker::level_up(Company& company) {
+Task<void> DecentralWorker::level_up(ViewContext& context) {
   const Standing own{replica_.lineage.value(),
-                     legs_,
+                     rounds_,
                      closed_,
                      way_->meetings(),
                      replica_.valid ? 1U : 0U,
                      formed_ ? 1U : 0U,
                      replica_.kept.empty() ? 0U : 1U};
   const std::vector<Standing> all =
-      co_await gathering_.of_all(company.group, own, company.operations());
-  // Whoever has seen the end of a leg knows what all did in it.
+      co_await gathering_.of_all(context.group, own, context.operations());
+  // Whoever has seen the end of a round knows what all did in it.
   Rank source(0);
   for (std::uint32_t r = 1; r < all.size(); ++r) {
     const auto key = [](const Standing& s) {
-      return std::tuple(s.valid, s.lineage, s.legs, s.keeps);
+      return std::tuple(s.valid, s.lineage, s.rounds, s.keeps);
     };
     if (key(all[r]) > key(all[source.value()])) source = Rank(r);
   }
   const Standing& first = all[source.value()];
   const bool nobody = first.valid == 0;
-  if (nobody && company.group.rank == source) {
-    const bool loaded = co_await keeper_.load(replica_);
+  if (nobody && context.group.rank == source) {
+    const bool loaded = co_await checkpoints_.load(replica_);
     if (!loaded) {
       replica_.restore(Progress{});
       learner_.initialize(replica_.w());
       std::ranges::fill(replica_.slots().data(), 0.0F);
     }
-    replica_.lineage = company.group.view->generation;
+    replica_.lineage = context.group.view->generation;
     replica_.valid = false;
     closed_ = epochs_done();
   }
-  Roll roll;
+  MembershipSnapshot snapshot;
   std::vector<bool> need;
   std::uint64_t closed = nobody ? closed_ : first.closed;
   for (std::uint32_t r = 0; r < all.size(); ++r) {
     const bool has = all[r].valid != 0 && all[r].lineage == first.lineage;
     need.push_back(!has && Rank(r) != source);
-    roll.newcomers.push_back(!has);
-    roll.meetings.push_back(has ? all[r].meetings : 0);
+    snapshot.newcomers.push_back(!has);
+    snapshot.meetings.push_back(has ? all[r].meetings : 0);
     if (has) closed = std::min(closed, all[r].closed);
   }
   formed_ = std::ranges::all_of(all, [](const Standing& s) { return s.formed != 0; });
-  const bool behind = first.legs > legs_ || need[company.group.rank.value()];
-  if (need[company.group.rank.value()]) replica_.valid = false;
-  co_await tell_place(company, source);
-  co_await hand_over(company, source, need);
+  const bool behind = first.rounds > rounds_ || need[context.group.rank.value()];
+  if (need[context.group.rank.value()]) replica_.valid = false;
+  co_await tell_place(context, source);
+  co_await hand_over(context, source, need);
   if (behind) finished_.clear();
   if (!nobody) closed_ = closed;
   const Since since = nobody ? Since::Loaded : Since::GoneOn;
   // Of a job that was complete the result is all that counts.
-  if (resumes_ && closed_ < options_.epochs) co_await resume_own(company, source, since, roll);
+  if (resumes_ && closed_ < options_.epochs) co_await resume_own(context, source, since, snapshot);
   replica_.valid = true;  // Not before: a view that ends until then leaves all where they were.
-  co_await way_->begin(company, replica_.w().slice(Elements(0), learner_.layout().averaged()),
-                       roll);
-  co_await end_leg(company);
+  co_await way_->begin(context, replica_.w().slice(Elements(0), learner_.layout().averaged()),
+                       snapshot);
+  co_await end_round(context);
 }
 
 // Where the source stands: everyone goes on from there.
-Task<void> DecentralWorker::tell_place(Company& company, Rank source) {
-  const std::uint64_t operation = company.operations(2);
-  const bool own = company.group.rank == source;
+Task<void> DecentralWorker::tell_place(ViewContext& context, Rank source) {
+  const std::uint64_t operation = context.operations(2);
+  const bool own = context.group.rank == source;
   if (own) {
     resumes_ = !replica_.kept.empty();
     words_ = to_words(replica_.ledger.place());
-    words_.insert(words_.begin(), {replica_.step.value(), replica_.lineage.value(), legs_, closed_,
-                                   std::uint64_t{resumes_}});
+    words_.insert(words_.begin(), {replica_.step.value(), replica_.lineage.value(), rounds_,
+                                   closed_, std::uint64_t{resumes_}});
   }
   const std::uint64_t length = own ? words_.size() : 0;
   const std::vector<std::uint64_t> lengths =
-      co_await gathering_.of_all(company.group, length, operation);
+      co_await gathering_.of_all(context.group, length, operation);
   words_.resize(lengths[source.value()]);
   const std::span<const std::uint64_t> mine = words_;
   const std::vector<std::uint64_t> all =
-      co_await gathering_.of_all(company.group, mine, operation + 1);
+      co_await gathering_.of_all(context.group, mine, operation + 1);
   if (own) co_return;
   std::span<const std::uint64_t> told(all.data() + source.value() * words_.size(), words_.size());
   const std::span<const std::uint64_t> head = told.first(5);
@@ -177,17 +177,17 @@ Task<void> DecentralWorker::tell_place(Company& company, Rank source) {
   const bool valid = replica_.valid;
   replica_.restore(there);
   replica_.valid = valid;
-  legs_ = head[2];
+  rounds_ = head[2];
   closed_ = head[3];
   resumes_ = head[4] != 0;
 }
 
-Task<void> DecentralWorker::hand_over(Company& company, Rank source,
+Task<void> DecentralWorker::hand_over(ViewContext& context, Rank source,
                                       const std::vector<bool>& in_need) {
   if (std::ranges::count(in_need, true) == 0) co_return;
   const std::vector<Range> arrays{replica_.w(), replica_.slots()};
-  co_await copy_from(company, source, in_need, arrays);
-  if (in_need[company.group.rank.value()])
+  co_await copy_from(context, source, in_need, arrays);
+  if (in_need[context.group.rank.value()])
     node_.env.probe("decentral: a newcomer got the model of another");
 }
 
@@ -210,45 +210,46 @@ std::uint64_t DecentralWorker::samples_left() const {
   return wanted > done ? wanted - done : 0;
 }
 
-Task<void> DecentralWorker::train(Company& company) {
-  company.next_leg();
-  Leg& leg = past_.emplace_back(company, learner_, replica_, terms_, samples_left(), journal_);
-  const Context context = co_await current();
-  TaskGroup tasks(context);
-  leg.serve_in(tasks);
+Task<void> DecentralWorker::train(ViewContext& context) {
+  context.next_round();
+  TrainingRound& round =
+      past_.emplace_back(context, learner_, replica_, terms_, samples_left(), journal_);
+  const Context task_context = co_await current();
+  TaskGroup tasks(task_context);
+  round.serve_in(tasks);
   std::exception_ptr error;
   try {
-    co_await way_->run(leg);
-    finished_ = leg.finished();
+    co_await way_->run(round);
+    finished_ = round.finished();
     // Others may still be dealt samples.
-    co_await company.with_others(end_leg(company));
+    co_await context.with_others(end_round(context));
   } catch (...) {
     error = std::current_exception();
-    if (finished_.empty()) finished_ = leg.finished();
+    if (finished_.empty()) finished_ = round.finished();
   }
   tasks.cancel();
   co_await tasks.join();
   if (error) std::rethrow_exception(error);
 }
 
-// All that was done in the leg has ended; the rest can be dealt again.
-Task<void> DecentralWorker::end_leg(Company& company) {
-  const std::uint64_t operation = company.operations(2);
+// All that was done in the round has ended; the rest can be dealt again.
+Task<void> DecentralWorker::end_round(ViewContext& context) {
+  const std::uint64_t operation = context.operations(2);
   const std::uint64_t own = finished_.size();
   const std::vector<std::uint64_t> counts =
-      co_await gathering_.of_all(company.group, own, operation);
+      co_await gathering_.of_all(context.group, own, operation);
   const std::uint64_t most = *std::ranges::max_element(counts);
   std::vector<Share> told = finished_;
   told.resize(most);
   std::vector<Share> all;
   if (most > 0) {
     const std::span<const Share> mine = told;
-    all = co_await gathering_.of_all(company.group, mine, operation + 1);
+    all = co_await gathering_.of_all(context.group, mine, operation + 1);
   }
   replica_.ledger.revoke_all();
   std::uint64_t samples = 0;
   for (std::size_t r = 0; r < counts.size(); ++r) {
-    const Member& member = company.group.view->members[r];
+    const Member& member = context.group.view->members[r];
     for (std::size_t i = 0; i < counts[r]; ++i) {
       const Share& share = all[r * most + i];
       replica_.ledger.claim(member.node, member.incarnation, share);
@@ -256,17 +257,17 @@ Task<void> DecentralWorker::end_leg(Company& company) {
       samples += share.n;
     }
   }
-  const std::uint64_t row = options_.batch * company.size();
+  const std::uint64_t row = options_.batch * context.size();
   replica_.step += Step((samples + row - 1) / row);
   if (samples > 0) {
-    ++legs_;
+    ++rounds_;
     replica_.kept.clear();  // Whoever comes now would be too far behind.
   }
   finished_.clear();
 }
 
-Task<void> decentral_worker(Node& node, Learner& learner, Keeper& keeper, Replica& replica,
-                            DecentralOptions options, Journal* journal) {
+Task<void> decentral_worker(Node& node, Learner& learner, CheckpointStore& checkpoints,
+                            Replica& replica, DecentralOptions options, Journal* journal) {
   if (options.batch == 0) throw ConfigError("a batch of 0 samples; take at least 1");
   require_valid(options.rule);
   require_valid(options.peering, options.workers);
@@ -285,7 +286,7 @@ Task<void> decentral_worker(Node& node, Learner& learner, Keeper& keeper, Replic
   terms.eta = [&](Step t) {
     return eta(options.schedule, options.eta, t, horizon, options.workers);
   };
-  DecentralWorker worker(node, learner, keeper, replica, options, terms, journal);
+  DecentralWorker worker(node, learner, checkpoints, replica, options, terms, journal);
   co_await worker.run();
 }
 

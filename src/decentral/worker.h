@@ -1,22 +1,22 @@
 // Decentral optimization: every worker trains a model of its own, with an optimizer of its own, and
 // the models meet. Which way is a setting (strategy/peering.h); each way is a file here.
 //
-//   for each epoch, in legs (leg.h):
+//   for each epoch, in rounds (training_round.h):
 //     each worker:  w_i <- update(w_i, gradient of its share at w_i);  models meet, as the system
-//                   does (rendezvous.h)
+//                   does (algorithm.h)
 //   at an epoch's end: all form the model that counts, each evaluates a part of what was held out,
 //                   and one saves it
 //
 // Symbols: P workers, N parameters, B samples a step of a worker, tau steps between meetings.
 // Cost: that of the system; at an epoch's end an all-reduce of N, or a broadcast.
-// Failure: a lost worker's model is lost with it, and its shares of the leg are dealt again. A
+// Failure: a lost worker's model is lost with it, and its shares of the round are dealt again. A
 //   newcomer begins with the model of another. When all are lost, each begins with the model and
 //   the optimizer that it had when the result was last saved, or with that result.
 #pragma once
 
 #include <cstdint>
 
-#include "decentral/leg.h"
+#include "decentral/training_round.h"
 #include "learner/learner.h"
 #include "optim/schedule.h"
 #include "runtime/node.h"
@@ -43,7 +43,7 @@ struct DecentralOptions {
 
 // The node program of a worker. `replica` is the worker's, made for this life of the node, and
 // holds the model that counts at the end. Throws ConfigError for options that cannot be.
-Task<void> decentral_worker(Node& node, Learner& learner, Keeper& keeper, Replica& replica,
-                            DecentralOptions options, Journal* journal = nullptr);
+Task<void> decentral_worker(Node& node, Learner& learner, CheckpointStore& checkpoints,
+                            Replica& replica, DecentralOptions options, Journal* journal = nullptr);
 
 }  // namespace shoal

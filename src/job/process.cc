@@ -40,7 +40,7 @@ constexpr Duration kAwake = std::chrono::milliseconds(100);
 Duration awake_time(bool awake) { return awake ? kAwake : Duration::zero(); }
 
 // How the members of the present view are reached.
-class ViewDirectory final : public Directory {
+class ViewDirectory final : public PeerDirectory {
  public:
   void learn(const Contacts& contacts) { contacts_ = contacts; }
   std::optional<Listing> find(NodeId node, Incarnation incarnation) const override {
@@ -94,8 +94,8 @@ class Process::Impl {
   ViewDirectory directory_;
   ViewPtr view_;
   WireEndpoint* endpoint_ = nullptr;
-  JobLife* life_ = nullptr;  // as endpoint_
-  bool done_ = false;        // the program has returned
+  LiveMembership* life_ = nullptr;  // as endpoint_
+  bool done_ = false;               // the program has returned
   LiveEnv* node_env_ = nullptr;
   JobMember member_;
 };
@@ -272,7 +272,7 @@ Task<void> Process::Impl::lives(const NodeProgram& program) {
 Task<bool> Process::Impl::live(const NodeProgram& program) {
   Carriers carriers = make_carriers();
   const std::string contact = encode_ways(ways_of(carriers));
-  const std::shared_ptr<JobLife> life = co_await member_.join(contact);
+  const std::shared_ptr<LiveMembership> life = co_await member_.join(contact);
   const LifeId id{node_, life->incarnation()};
   LiveEnv env(loop_, {.node = node_,
                       .incarnation = id.incarnation,

@@ -100,11 +100,11 @@ class GradientSink {
 };
 
 struct GradientTarget {
-  Range g;                        // of the parameters alone
-  GradientSink* sink = nullptr;   // then g is left as it is
-  Meeting* meeting = nullptr;     // of this pass with those of the other workers
-  ParameterGate* gate = nullptr;  // where parameters are still to come; only if waits_at_gates()
-  Taken buckets = Taken::AtOnce;  // AtTheEnd: none is of use before the last
+  Range g;                           // of the parameters alone
+  GradientSink* sink = nullptr;      // then g is left as it is
+  InPassReducer* meeting = nullptr;  // of this pass with those of the other workers
+  ParameterGate* gate = nullptr;     // where parameters are still to come; only if waits_at_gates()
+  Taken buckets = Taken::AtOnce;     // AtTheEnd: none is of use before the last
 };
 
 // Thread safety: used by one node at a time.

@@ -35,9 +35,9 @@ struct Normalization {
 };
 
 // Where the passes of all workers meet, each in the middle of its own.
-class Meeting {
+class InPassReducer {
  public:
-  virtual ~Meeting() = default;
+  virtual ~InPassReducer() = default;
   // Replaces each number by its sum over the workers, which has the same bits on all. Called where
   // the pass runs, and waits there for the others: every worker calls it as often, with as many
   // numbers. Throws Cancelled when the pass is given up.

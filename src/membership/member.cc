@@ -12,21 +12,21 @@ namespace shoal {
 
 using namespace std::chrono_literals;
 
-void JobLife::suspect(NodeId peer, const std::string& why) {
+void LiveMembership::suspect(NodeId peer, const std::string& why) {
   const Member* const accused = now().find(peer);
   if (accused == nullptr || member_->life_.get() != this) return;  // The view has moved on.
   member_->accuse(peer, accused->incarnation, why);
 }
 
-void JobLife::end_job(Ending how, const std::string& why) {
+void LiveMembership::end_job(Ending how, const std::string& why) {
   if (member_->life_.get() == this) member_->end_job(how, why);
 }
 
-void JobLife::leave() {
+void LiveMembership::leave() {
   if (member_->life_.get() == this) member_->leave();
 }
 
-void JobLife::failed(const std::string& why) {
+void LiveMembership::failed(const std::string& why) {
   if (member_->life_.get() != this) return;
   suspect(member_->options_.node, why);
   member_->fence(fmt::format("it failed: {}", why));
@@ -73,12 +73,12 @@ Task<void> JobMember::run() {
   if (error) std::rethrow_exception(error);
 }
 
-Task<std::shared_ptr<JobLife>> JobMember::join(std::string contact) {
+Task<std::shared_ptr<LiveMembership>> JobMember::join(std::string contact) {
   options_.contact = std::move(contact);
   return join();
 }
 
-Task<std::shared_ptr<JobLife>> JobMember::join() {
+Task<std::shared_ptr<LiveMembership>> JobMember::join() {
   SHOAL_CHECK(life_ == nullptr, "node {} joined while it lives", options_.node);
   wanted_ = true;
   if (link_ != nullptr) introduce(*link_);
@@ -113,7 +113,7 @@ void JobMember::leave() {
 void JobMember::fence(const std::string& why) {
   if (life_ == nullptr) return;
   say(fmt::format("node {}.{} is out: {}", options_.node, life_->incarnation(), why));
-  const std::shared_ptr<JobLife> life = std::exchange(life_, nullptr);
+  const std::shared_ptr<LiveMembership> life = std::exchange(life_, nullptr);
   accusations_.clear();
   if (leaving_) left_ = true;  // Out is out.
   if (options_.on_fenced) options_.on_fenced(why);
@@ -294,7 +294,7 @@ void JobMember::take_view(const Roster& roster) {
     wanted_ = false;
     taken_since_.reset();
     last_life_ = own->member.incarnation;
-    life_ = std::shared_ptr<JobLife>(new JobLife(*this, last_life_));
+    life_ = std::shared_ptr<LiveMembership>(new LiveMembership(*this, last_life_));
   }
   std::erase_if(accusations_,
                 [&](const Accusation& a) { return !view->has(a.node, a.incarnation); });

@@ -5,7 +5,7 @@
 //   co_await with_group([&](TaskGroup& group) -> Task<> {
 //     group.spawn(member.run());                      // until the node has left
 //     while (true) {
-//       const std::shared_ptr<JobLife> life = co_await member.join();
+//       const std::shared_ptr<LiveMembership> life = co_await member.join();
 //       try { co_await program(node, *life); break; }  // ends with life->leave()
 //       catch (const Fenced&) {}                      // evicted while away: join as a new life
 //     }
@@ -55,7 +55,7 @@ struct MemberOptions {
 class JobMember;
 
 // One incarnation of the node. Thread safety: as Membership's.
-class JobLife final : public Membership {
+class LiveMembership final : public Membership {
  public:
   Incarnation incarnation() const { return incarnation_; }
   void suspect(NodeId peer, const std::string& why) override;
@@ -65,7 +65,7 @@ class JobLife final : public Membership {
  private:
   friend class JobMember;
   void failed(const std::string& why) override;
-  JobLife(JobMember& member, Incarnation incarnation)
+  LiveMembership(JobMember& member, Incarnation incarnation)
       : member_(&member), incarnation_(incarnation) {}
   JobMember* member_;
   Incarnation incarnation_;
@@ -90,13 +90,13 @@ class JobMember {
   // LinkLost when the only coordinator is gone.
   Task<void> run();
   // The node's next life, as soon as a view has it. REQUIRES: the one before has ended, or none.
-  Task<std::shared_ptr<JobLife>> join();
-  Task<std::shared_ptr<JobLife>> join(std::string contact);  // by which this life is reached
+  Task<std::shared_ptr<LiveMembership>> join();
+  Task<std::shared_ptr<LiveMembership>> join(std::string contact);  // by which this life is reached
 
   bool coordinates() const { return coordinator_ != nullptr; }
 
  private:
-  friend class JobLife;
+  friend class LiveMembership;
   // What is wrong with the coordinator that the store names.
   struct Trouble {
     std::string id;
@@ -148,10 +148,10 @@ class JobMember {
   JobKeys keys_;
   TaskGroup* group_ = nullptr;  // while run() runs
 
-  std::shared_ptr<JobLife> life_;  // null: none, or fenced
-  Incarnation last_life_;          // the newest we ever had
-  bool wanted_ = false;            // join() waits
-  std::optional<EndJob> end_;      // we asked for it
+  std::shared_ptr<LiveMembership> life_;  // null: none, or fenced
+  Incarnation last_life_;                 // the newest we ever had
+  bool wanted_ = false;                   // join() waits
+  std::optional<EndJob> end_;             // we asked for it
   bool leaving_ = false;
   bool left_ = false;
   std::vector<Accusation> accusations_;  // against members of the present view

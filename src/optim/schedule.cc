@@ -170,8 +170,7 @@ double eta(const Schedule& s, double base, Step t, const Horizon& horizon, std::
   switch (s.kind) {
     case Schedule::Kind::Constant: return base;
     case Schedule::Kind::Stairs:
-      return base *
-             std::pow(s.factor, falls(s, step / static_cast<double>(per_epoch.value())));
+      return base * std::pow(s.factor, falls(s, step / static_cast<double>(per_epoch.value())));
     case Schedule::Kind::Cosine: {
       const double part = (1 + std::cos(std::numbers::pi * p)) / 2;  // exactly 0 at the end
       return base * (s.final_part + (1 - s.final_part) * part);

@@ -14,19 +14,21 @@ namespace {
 
 bool adapts(const Rule& rule) { return rule.kind == RuleKind::Lars || rule.kind == RuleKind::Lamb; }
 
-std::size_t tensors(const Shard& shard) { return std::max<std::size_t>(1, shard.segments.size()); }
+std::size_t tensors(const UpdateTarget& shard) {
+  return std::max<std::size_t>(1, shard.segments.size());
+}
 
 // values[0] is the sum of squares of g; of the rules that adapt, tensor l has two more: those of w,
 // and of g (LARS) or of the direction (LAMB).
-std::size_t size_of_sums(const Rule& rule, const Shard& shard) {
+std::size_t size_of_sums(const Rule& rule, const UpdateTarget& shard) {
   return 1 + (adapts(rule) ? 2 * tensors(shard) : 0);
 }
 
-Elements stride_of(const Shard& shard) {
+Elements stride_of(const UpdateTarget& shard) {
   return shard.stride == Elements(0) ? shard.w.n : shard.stride;
 }
 
-void check(const Rule& rule, const UpdateStep& step, const Shard& shard) {
+void check(const Rule& rule, const UpdateStep& step, const UpdateTarget& shard) {
   SHOAL_CHECK_EQ(shard.w.n, shard.g.n);
   const unsigned k = slots(rule);
   if (k > 0) SHOAL_CHECK_EQ(shard.slots.n, stride_of(shard) * (k - 1) + shard.w.n);
@@ -50,7 +52,7 @@ void check(const Rule& rule, const UpdateStep& step, const Shard& shard) {
   SHOAL_CHECK_LE(shard.at + shard.w.n, end, "the shard is longer than its segments");
 }
 
-Piece piece_of(const Rule& rule, const Shard& shard, const Range& w, const Range& slot_range,
+Piece piece_of(const Rule& rule, const UpdateTarget& shard, const Range& w, const Range& slot_range,
                std::size_t from, std::size_t to) {
   Piece piece{
       .w = w.data().data() + from, .g = shard.g.data().data() + from, .slot = {}, .n = to - from};
@@ -60,13 +62,13 @@ Piece piece_of(const Rule& rule, const Shard& shard, const Range& w, const Range
 }
 
 // The state before the step.
-Piece before(const Rule& rule, const Shard& shard, std::size_t from, std::size_t to) {
+Piece before(const Rule& rule, const UpdateTarget& shard, std::size_t from, std::size_t to) {
   const bool elsewhere = shard.before_w.arena != nullptr;
   return piece_of(rule, shard, elsewhere ? shard.before_w : shard.w,
                   elsewhere ? shard.before_slots : shard.slots, from, to);
 }
 
-Piece after(const Rule& rule, const Shard& shard, std::size_t from, std::size_t to) {
+Piece after(const Rule& rule, const UpdateTarget& shard, std::size_t from, std::size_t to) {
   return piece_of(rule, shard, shard.w, shard.slots, from, to);
 }
 
@@ -80,14 +82,14 @@ void copy_state(const Rule& rule, const Piece& from, const Piece& to) {
 // by block, each small enough to be still in the nearest cache when the rule's loop, which adds the
 // last, comes to it, or what goes along. A state that lies elsewhere is read there by the loop;
 // only for a rule of the user's own it is copied before, in blocks too.
-void apply_piece(const Rule& rule, const Terms& terms, const Shard& shard, std::size_t from,
+void apply_piece(const Rule& rule, const Terms& terms, const UpdateTarget& shard, std::size_t from,
                  std::size_t to, Width width) {
   const bool elsewhere = shard.before_w.arena != nullptr;
   const std::size_t K = shard.terms.size();
   constexpr std::size_t kBlock = 1024;
-  const Along* const along = shard.along;
+  const FusedPass* const fused = shard.fused;
   const bool copied = elsewhere && rule.own != nullptr;
-  const std::size_t block = copied || K > 2 || along != nullptr ? kBlock : to - from;
+  const std::size_t block = copied || K > 2 || fused != nullptr ? kBlock : to - from;
   std::array<float, kBlock> sum;
   for (std::size_t at = from; at < to; at += block) {
     const std::size_t end = std::min(to, at + block);
@@ -96,7 +98,7 @@ void apply_piece(const Rule& rule, const Terms& terms, const Shard& shard, std::
     if (copied) copy_state(rule, was, now);
     now.from_w = was.w;
     now.from_slot = {was.slot[0], was.slot[1]};
-    if (along != nullptr && along->before) along->before(at, end);
+    if (fused != nullptr && fused->before) fused->before(at, end);
     if (K > 0) now.g = shard.terms[0] + at;
     if (K > 1) now.more = shard.terms[K - 1] + at;
     if (K > 2) {
@@ -104,13 +106,13 @@ void apply_piece(const Rule& rule, const Terms& terms, const Shard& shard, std::
       now.g = sum.data();
     }
     apply_rule(rule, terms, now, width);
-    if (along != nullptr && along->after) along->after(at, end);
+    if (fused != nullptr && fused->after) fused->after(at, end);
   }
 }
 
 // The parts of [from, to) that lie in one tensor each: f(from, to, tensor).
 template <class F>
-void for_tensors(const Shard& shard, std::size_t from, std::size_t to, const F& f) {
+void for_tensors(const UpdateTarget& shard, std::size_t from, std::size_t to, const F& f) {
   if (shard.segments.empty()) return f(from, to, std::size_t{0});
   const std::uint64_t base = shard.at.value();
   const auto begins_after = [](std::uint64_t at, const Segment& s) { return at < s.at.value(); };
@@ -136,7 +138,7 @@ double scale_of(const Rule& rule, const UpdateStep& step, const Sums& total) {
   return by < 1 ? by * mean : mean;
 }
 
-Terms terms_of(const Rule& rule, const UpdateStep& step, const Shard& shard, double scale,
+Terms terms_of(const Rule& rule, const UpdateStep& step, const UpdateTarget& shard, double scale,
                std::size_t tensor) {
   const bool decay = shard.segments.empty() || shard.segments[tensor].decay;
   return {.eta = step.eta,
@@ -146,7 +148,7 @@ Terms terms_of(const Rule& rule, const UpdateStep& step, const Shard& shard, dou
           .ratio = 1};
 }
 
-double ratio_of(const Rule& rule, const Terms& terms, const Shard& shard, const Sums& total,
+double ratio_of(const Rule& rule, const Terms& terms, const UpdateTarget& shard, const Sums& total,
                 std::size_t tensor) {
   if (!adapts(rule) || (!shard.segments.empty() && !shard.segments[tensor].adapt)) return 1;
   const double w_norm = std::sqrt(total.values[1 + 2 * tensor]);
@@ -172,7 +174,7 @@ unsigned rounds(const Rule& rule) {
   return (rule.clip_norm > 0 ? 1 : 0) + (rule.kind == RuleKind::Lamb ? 1 : 0);
 }
 
-Task<Sums> measure(Env& env, const Rule& rule, UpdateStep step, Shard shard, unsigned round,
+Task<Sums> measure(Env& env, const Rule& rule, UpdateStep step, UpdateTarget shard, unsigned round,
                    const Sums& so_far) {
   check(rule, step, shard);
   SHOAL_CHECK_LT(round, rounds(rule));
@@ -214,7 +216,8 @@ Task<Sums> measure(Env& env, const Rule& rule, UpdateStep step, Shard shard, uns
   co_return sums;
 }
 
-Task<void> apply(Env& env, const Rule& rule, UpdateStep step, Shard shard, const Sums& total) {
+Task<void> apply(Env& env, const Rule& rule, UpdateStep step, UpdateTarget shard,
+                 const Sums& total) {
   check(rule, step, shard);
   if (rounds(rule) > 0) SHOAL_CHECK_EQ(total.values.size(), size_of_sums(rule, shard));
   const double scale = scale_of(rule, step, total);
@@ -232,18 +235,18 @@ Task<void> apply(Env& env, const Rule& rule, UpdateStep step, Shard shard, const
   // The speed is that of memory: a term more is one array more to pass over.
   const double arrays = 3 + 2 * slots(rule);
   double more = shard.terms.empty() ? 0 : static_cast<double>(shard.terms.size() - 1);
-  if (shard.along != nullptr) more += shard.along->arrays;
+  if (shard.fused != nullptr) more += shard.fused->arrays;
   co_await in_slices(env, Work::Update, shard.w.n.value(), shard.w.data().empty(), order,
                      1 + more / arrays, slice, shard.aside);
 }
 
-Task<void> update(Env& env, const Rule& rule, UpdateStep step, Shard shard) {
-  Along rest;
-  if (shard.along != nullptr && shard.along->before && rounds(rule) > 0) {
+Task<void> update(Env& env, const Rule& rule, UpdateStep step, UpdateTarget shard) {
+  FusedPass rest;
+  if (shard.fused != nullptr && shard.fused->before && rounds(rule) > 0) {
     co_await in_slices(env, Work::Update, shard.w.n.value(), shard.w.data().empty(), Order::Forward,
-                       1, shard.along->before);
-    rest.after = shard.along->after;
-    shard.along = &rest;
+                       1, shard.fused->before);
+    rest.after = shard.fused->after;
+    shard.fused = &rest;
   }
   Sums total;
   for (unsigned round = 0; round < rounds(rule); ++round) {

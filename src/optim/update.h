@@ -44,7 +44,7 @@ struct Segment {
 
 // What else is done to w in the pass that moves it by a step, to each part of it while that is in a
 // near cache: alone it would be a pass over memory of its own. Both count from where w begins.
-struct Along {
+struct FusedPass {
   SliceWork before{};  // the step
   SliceWork after{};
   double arrays = 0;  // of w's size that they read or write beside it
@@ -52,7 +52,7 @@ struct Along {
   explicit operator bool() const { return before || after; }
 };
 
-struct Shard {
+struct UpdateTarget {
   Range w;
   Range g;
   Range slots;  // the shard's part of each slot, slot after slot; see stride
@@ -68,7 +68,7 @@ struct Shard {
   // Each begins where w does; those of a phantom are null. One only, for rules that need norms.
   std::span<const float* const> terms{};
   bool aside = false;  // a gradient is computed meanwhile (Env::work_aside), of other parameters
-  const Along* along = nullptr;
+  const FusedPass* fused = nullptr;
 };
 
 // Sums of squares that shards add up. Empty counts as zero.
@@ -81,12 +81,13 @@ struct Sums {
 // How often shards must measure before they apply; 0 for most rules.
 unsigned rounds(const Rule& rule);
 // This shard's part of the sums of `round`; `so_far` has the totals of the rounds before.
-Task<Sums> measure(Env& env, const Rule& rule, UpdateStep step, Shard shard, unsigned round,
+Task<Sums> measure(Env& env, const Rule& rule, UpdateStep step, UpdateTarget shard, unsigned round,
                    const Sums& so_far);
 // Moves w by one step. `total` has the totals of all rounds.
-Task<void> apply(Env& env, const Rule& rule, UpdateStep step, Shard shard, const Sums& total);
+Task<void> apply(Env& env, const Rule& rule, UpdateStep step, UpdateTarget shard,
+                 const Sums& total);
 // All of it, for a shard that is everything. What is to come before the step is done before anyone
 // measures.
-Task<void> update(Env& env, const Rule& rule, UpdateStep step, Shard shard);
+Task<void> update(Env& env, const Rule& rule, UpdateStep step, UpdateTarget shard);
 
 }  // namespace shoal

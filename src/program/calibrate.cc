@@ -162,7 +162,7 @@ ElementCosts measure_elements(const Rule& rule) {
     std::memcpy(w.all().data().data(), g.all().data().data(), kElements.value() * sizeof(float));
   });
   costs.update = measure(env, [&] {
-    const Shard all{w.all(), g.all(), state.all(), Elements(0), {}};
+    const UpdateTarget all{w.all(), g.all(), state.all(), Elements(0), {}};
     run_task(loop, update(env, rule, UpdateStep{0.01, ++t, 64}, all));
   });
   return costs;

@@ -200,7 +200,7 @@ Task<void> Calibrator::measure_work(ElementCosts& costs) {
   };
   std::uint64_t t = 0;
   const Once change = [&]() -> Task<void> {
-    const Shard all{w, g, slots_.all(), Elements(0), {}};
+    const UpdateTarget all{w, g, slots_.all(), Elements(0), {}};
     return update(env_, options_.rule, UpdateStep{0.01, ++t, 64}, all);
   };
   costs.reduce = co_await work(reduce);

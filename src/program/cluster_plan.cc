@@ -203,10 +203,10 @@ ClusterPlan parse_cluster(std::string_view text, const std::string& file,
   for (const std::string& name : reader.tables("hosts")) {
     const auto key = [&](const char* what) { return fmt::format("hosts.{}.{}", name, what); };
     const std::uint64_t each = reader.count(key("workers"), 0, 1);
-    const std::uint64_t serving = reader.count(key("servers"), 0, 0);
+    const std::uint64_t ps = reader.count(key("servers"), 0, 0);
     HostModel host;
-    host.cores = static_cast<unsigned>(
-        reader.count(key("cores"), 1, std::max<std::uint64_t>(1, each + serving)));
+    host.cores =
+        static_cast<unsigned>(reader.count(key("cores"), 1, std::max<std::uint64_t>(1, each + ps)));
     host.speed = reader.speed(key("speed"));
     host.nic = reader.link(key("network"), reader.required(key("network")));
     host.memory = reader.link(key("memory"), reader.text(key("memory"), kMemory));
@@ -218,11 +218,11 @@ ClusterPlan parse_cluster(std::string_view text, const std::string& file,
       host.rack = static_cast<std::size_t>(it - racks.begin());
     }
     const std::uint64_t count = reader.count(key("count"), 1, 1);
-    if (plan.cluster.hosts.size() + count > kNodesMax || count * (each + serving) > kNodesMax)
+    if (plan.cluster.hosts.size() + count > kNodesMax || count * (each + ps) > kNodesMax)
       reader.refuse(key("count"), fmt::format("more than {} nodes", kNodesMax));
     plan.cluster.hosts.insert(plan.cluster.hosts.end(), count, host);
     for_workers.insert(for_workers.end(), count, each);
-    for_servers.insert(for_servers.end(), count, serving);
+    for_servers.insert(for_servers.end(), count, ps);
   }
   plan.workers = workers.value_or(sum(for_workers));
   if (plan.workers == 0)

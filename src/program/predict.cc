@@ -30,7 +30,7 @@ CalibrationKey key_of(const TrainRun& run) {
   key.optimizer = name_of(run.plan.rule);
   key.encoding = to_string(run.plan.recipe.encode.as);
   key.workers = run.plan.workers;
-  key.hosts = run.company.hosts;
+  key.hosts = run.topology.hosts;
   return key;
 }
 
@@ -49,8 +49,7 @@ Prediction predict(const TrainPlan& plan, const Calibration& calibration, Bytes 
   const CalibratedModel model = model_of(calibration, plan.batch, bucket_bytes);
   const std::unique_ptr<Learner> phantom = phantom_of(model.pace, model.buckets);
   Simulation simulation;
-  simulation.cluster =
-      cluster_of(calibration, plan.workers, plan.recipe.serving.servers, plan.hosts);
+  simulation.cluster = cluster_of(calibration, plan.workers, plan.recipe.ps.servers, plan.hosts);
   simulation.cluster.timing_only = true;
   simulation.journal.quiet = true;
   simulation.journal.steps = few.steps;

@@ -69,7 +69,7 @@ ClusterPlan by_flags(const SimulateFlags& how, std::uint64_t workers, std::uint6
 }
 
 ClusterPlan cluster_of(const SimulateFlags& how, const TrainFlags& flags) {
-  const std::uint64_t servers = recipe_of(flags).serving.servers;
+  const std::uint64_t servers = recipe_of(flags).ps.servers;
   const std::uint64_t workers = count_of(flags).most;
   if (how.cluster.empty()) return by_flags(how, workers, servers);
   if (how.network != kUsualNetwork || how.memory != kUsualMemory)
@@ -322,7 +322,7 @@ TorchLearnerOptions SimulateRun::learner_options() const {
   TorchLearnerOptions options;
   options.seed = plan.seed;
   options.bucket_bytes = bucket_bytes_of(flags);
-  options.factors = plan.recipe.serving.factors || sends_factors(plan.recipe.encode);
+  options.factors = plan.recipe.ps.factors || sends_factors(plan.recipe.encode);
   options.channels_last = wish_of(flags).channels_last.value_or(false);
   return options;
 }

@@ -188,11 +188,11 @@ std::vector<Option> train_options(TrainFlags& f) {
        false,
        {"auto", "contiguous", "channels-last"}},
       {"--denormals", "flush (faster) or keep", &f.denormals, false, {"flush", "keep"}},
-      {"--waits",
-       "how a worker waits for others; auto: awake where its core would idle",
+      {"--wait-mode",
+       "how a worker waits for others; auto: spin while its core would idle",
        &f.waits,
        false,
-       {"auto", "awake", "asleep"}},
+       {"auto", "spin", "block"}},
       {"--cores",
        "where a worker of one thread computes; auto: leaves a core that has become slow; keep: "
        "where the kernel puts it",
@@ -233,8 +233,8 @@ Recipe recipe_of(const TrainFlags& f) {
     throw ConfigError(
         "--reproducible with --shards 0: the sums would depend on the number of workers; leave "
         "--shards away, or take at least as many as there will be workers");
-  // Those of the system go with its turnout.
-  if (recipe.turnout != Turnout::First && !given(f, "backups")) recipe.backups = 0;
+  // Those of the system go with its stragglers.
+  if (recipe.stragglers != StragglerPolicy::First && !given(f, "backups")) recipe.backups = 0;
   // And with servers what they can do.
   if (by_worker(recipe) && !given(f, "order")) {
     recipe.overlap = false;
@@ -255,9 +255,8 @@ Rule rule_of(const TrainFlags& f) {
   std::string usual = own.empty() ? habit_of(f.model).optimizer : std::string(own);
   // Late pushes are a momentum of their own (Mitliagkas et al. 2016): with both training diverges.
   const Recipe recipe = recipe_of(f);
-  const bool late =
-      recipe.updater == Updater::Servers && !goes_by_steps(recipe.serving.consistency);
-  if (own.empty() && late && !recipe.serving.lower_momentum && usual == "momentum") usual = "sgd";
+  const bool late = recipe.updater == Updater::Servers && !goes_by_steps(recipe.ps.consistency);
+  if (own.empty() && late && !recipe.ps.lower_momentum && usual == "momentum") usual = "sgd";
   Rule rule = parse_rule(f.optimizer == "auto" ? usual : f.optimizer);
   using enum RuleKind;
   const RuleKind kind = rule.kind;
@@ -285,8 +284,8 @@ double eta_of(const TrainFlags& f, const Rule& rule) {
     const double times = to_string(rule.kind) == system.optimizer ? system.eta_times : 1;
     return times * (to_string(rule.kind) == habit.optimizer ? habit.eta : usual_eta(rule.kind));
   }
-  const double eta = number("--eta", f.eta);
-  if (eta <= 0) throw ConfigError(fmt::format("--eta {}: take a number above 0", f.eta));
+  const double eta = number("--lr", f.eta);
+  if (eta <= 0) throw ConfigError(fmt::format("--lr {}: take a number above 0", f.eta));
   return eta;
 }
 
@@ -319,7 +318,7 @@ void check_flags(const TrainFlags& f) {
   parse_partition(f.partition);
   const Rule rule = rule_of(f);
   eta_of(f, rule);
-  if (recipe.updater == Updater::Servers) rule_at_servers(rule, recipe.serving, 1);
+  if (recipe.updater == Updater::Servers) rule_at_servers(rule, recipe.ps, 1);
   if (by_worker(recipe)) {
     const std::string_view update = recipe.updater == Updater::Servers ? "servers" : "each";
     if (f.save_every != 0)
@@ -421,10 +420,9 @@ TrainPlan plan_of(const TrainFlags& f, const Dataset& dataset, std::uint64_t wor
   check_batches(plan);
   // Of the samples that an update is made of.
   const bool serves = plan.recipe.updater == Updater::Servers;
-  const std::uint64_t each =
-      serves && plan.recipe.shards == 0
-          ? samples_per_update(plan.recipe.serving, plan.batch, workers, hosts)
-          : global;
+  const std::uint64_t each = serves && plan.recipe.shards == 0
+                                 ? samples_per_update(plan.recipe.ps, plan.batch, workers, hosts)
+                                 : global;
   const Epochs epochs{epoch_of(plan.recipe, plan.samples), each, plan.growth};
   plan.steps = f.steps == 0 ? epochs.steps_of(f.epochs) : Step(f.steps);
   if (!f.budget.empty()) plan.budget = from_seconds(parse_budget(f.budget).seconds);

@@ -107,13 +107,13 @@ void print_head(const TrainRun& run) {
   fmt::print("training  {}, eta {} {}, batch {}{}, {}\n", describe(run.plan.rule), run.plan.eta,
              describe(run.plan.schedule), run.plan.batch,
              growth.empty() ? "" : fmt::format(" times {}", growth), length_text(run.plan));
-  if (run.company.part == Part::Launcher)
-    fmt::print("workers   {} processes{}{}, {} samples a step in all\n", run.plan.workers,
-               run.company.servers == 0 ? "" : fmt::format(" and {} servers", run.company.servers),
-               run.company.workers.least == 1
-                   ? ""
-                   : fmt::format(", at least {}", run.company.workers.least),
-               run.plan.global_batch);
+  if (run.topology.role == ProcessRole::Launcher)
+    fmt::print(
+        "workers   {} processes{}{}, {} samples a step in all\n", run.plan.workers,
+        run.topology.servers == 0 ? "" : fmt::format(" and {} servers", run.topology.servers),
+        run.topology.workers.least == 1 ? ""
+                                        : fmt::format(", at least {}", run.topology.workers.least),
+        run.plan.global_batch);
   fmt::print("compute   {} ({})\n", describe(run.choice), run.choice.reason);
   if (run.plan.predicted) fmt::print("predicted {}\n", describe(*run.plan.predicted));
   fmt::print("run       {}\n\n", run.flags.out);
@@ -188,7 +188,7 @@ const std::atomic<bool>* stop_flag() { return &stop_asked; }
 RunJournalOptions journal_options(const TrainRun& run) {
   RunJournalOptions journal;
   set_length(journal, run.plan);
-  journal.nodes = run.plan.workers + run.plan.recipe.serving.servers;
+  journal.nodes = run.plan.workers + run.plan.recipe.ps.servers;
   journal.screen = run.handed ? run.handed->screen : screen_of_stdout();
   journal.quiet = run.flags.quiet;
   journal.print = [](const std::string& text) {
@@ -271,9 +271,9 @@ TrainRun::TrainRun(TrainFlags flags_, std::vector<ConfigEntry> config_, std::str
   const Lookup environment = environment_of_this_process();
   place = place_from_environment(environment);
   handed = handed_on(environment);
-  company = company_of(flags, place, handed.has_value());
+  topology = topology_of(flags, place, handed.has_value());
   for (ConfigEntry& entry : config)
-    if (entry.key == "workers") entry.value = to_string(company.workers);
+    if (entry.key == "workers") entry.value = to_string(topology.workers);
   if (handed) {
     flags.out = handed->folder;
     return;
@@ -289,20 +289,20 @@ TrainRun::TrainRun(TrainFlags flags_, std::vector<ConfigEntry> config_, std::str
 
 void TrainRun::use(Dataset data) {
   dataset = std::move(data);
-  plan = plan_of(flags, dataset, company.workers.most, company.hosts);
+  plan = plan_of(flags, dataset, topology.workers.most, topology.hosts);
 }
 
 int TrainRun::processes_here() const {
-  if (company.part == Part::Alone) return 1;
+  if (topology.role == ProcessRole::Alone) return 1;
   // Where nobody says how many of them are on this host, it may be all.
-  const bool told = company.part == Part::Worker && place.local_world != 0;
-  return static_cast<int>(told ? place.local_world : company.processes());
+  const bool told = topology.role == ProcessRole::Worker && place.local_world != 0;
+  return static_cast<int>(told ? place.local_world : topology.processes());
 }
 
 int TrainRun::cores() const { return std::max(1, cores_of_this_machine() / processes_here()); }
 
 void TrainRun::before_threads() {
-  if (company.part == Part::Launcher) hold_signals();
+  if (topology.role == ProcessRole::Launcher) hold_signals();
 }
 
 void TrainRun::note_memory() {
@@ -320,7 +320,7 @@ TorchLearnerOptions TrainRun::learner_options() const {
   TorchLearnerOptions options;
   options.seed = plan.seed;
   options.bucket_bytes = bucket_bytes_of(flags);
-  options.factors = plan.recipe.serving.factors || sends_factors(plan.recipe.encode);
+  options.factors = plan.recipe.ps.factors || sends_factors(plan.recipe.encode);
   options.channels_last = choice.channels_last;
   return options;
 }
@@ -334,9 +334,9 @@ ExitCode TrainRun::train() {
                 {"compute", describe(choice)},
                 {"optimizer", describe(plan.rule)},
                 {"started_s", fmt::format("{:.6f}", plan.folder.wall_start_s)}};
-  const bool first = company.part != Part::Worker || (!handed && place.rank == 0);
+  const bool first = topology.role != ProcessRole::Worker || (!handed && place.rank == 0);
   if (!flags.quiet && first) print_head(*this);
-  if (company.part == Part::Launcher) {
+  if (topology.role == ProcessRole::Launcher) {
     if (!plan.take_state) learner.reset();
     return launch_workers(*this);
   }
@@ -345,7 +345,7 @@ ExitCode TrainRun::train() {
   stop_is_told = handed.has_value();
   if (take_signals || handed) handle_signals();
   RunJournalOptions journal = journal_options(*this);
-  if (company.part == Part::Alone) journal.stop = &stop_asked;
+  if (topology.role == ProcessRole::Alone) journal.stop = &stop_asked;
   // Alone, the way to another thread and back, which small models feel in every step, would be for
   // nothing: nobody waits for this node's messages.
   const ExitCode code = carry_out(
@@ -356,7 +356,7 @@ ExitCode TrainRun::train() {
 }
 
 ExitCode TrainRun::carry_out(const NodeProgram& node_program, bool computes) {
-  if (company.part == Part::Worker) return work_in_job(*this, node_program);
+  if (topology.role == ProcessRole::Worker) return work_in_job(*this, node_program);
   InprocOptions world_options;
   world_options.seed = plan.seed;
   world_options.compute_threads = computes;

@@ -61,8 +61,8 @@ struct TrainRun {
   std::vector<ConfigEntry> config;
   std::string program;
   Place place;
-  std::optional<HandedOn> handed;  // by our own launcher
-  Company company;
+  std::optional<LauncherHandoff> handed;  // by our own launcher
+  ProcessTopology topology;
   std::string hints;          // lines for the end, of what else the program can do
   bool take_signals = false;  // SIGINT and SIGTERM end the run with a checkpoint
   Dataset dataset;

@@ -3,7 +3,7 @@
 namespace shoal {
 
 Awake who_stays_awake(const std::string& waits, int computing, int cores) {
-  if (waits == "asleep" || (waits == "auto" && computing > cores)) return Awake::Nobody;
+  if (waits == "block" || (waits == "auto" && computing > cores)) return Awake::Nobody;
   return 2 * computing <= cores ? Awake::Compute : Awake::Loop;
 }
 

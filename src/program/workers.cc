@@ -89,8 +89,8 @@ LaunchOptions launch_options(const TrainRun& run) {
   LaunchOptions o;
   o.program = own_command();
   const bool counted = run.flags.hosts.empty() || run.flags.workers != "auto";
-  if (counted) o.ranks = run.company.processes();
-  o.minimum = run.company.workers.least;
+  if (counted) o.ranks = run.topology.processes();
+  o.minimum = run.topology.workers.least;
   o.hosts = run.flags.hosts;
   o.stores = run.flags.store;
   o.listen = run.flags.listen;
@@ -111,37 +111,37 @@ LaunchOptions launch_options(const TrainRun& run) {
 
 }  // namespace
 
-Company company_of(const TrainFlags& flags, const Place& place, bool launched) {
-  Company company;
+ProcessTopology topology_of(const TrainFlags& flags, const Place& place, bool launched) {
+  ProcessTopology topology;
   const bool counted = flags.workers != "auto";
-  if (counted) company.workers = parse_rank_count("--workers", flags.workers);
-  company.servers = recipe_of(flags).serving.servers;
+  if (counted) topology.workers = parse_rank_count("--workers", flags.workers);
+  topology.servers = recipe_of(flags).ps.servers;
   const bool started = place.world > 1 || launched;
   const std::uint32_t processes = started ? place.world : ranks_of(flags.hosts);
   if (!counted && processes > 0) {
-    if (processes <= company.servers)
+    if (processes <= topology.servers)
       throw ConfigError(fmt::format("--servers {}: of {} processes none is left to be a worker",
-                                    company.servers, processes));
-    company.workers.most = processes - company.servers;
+                                    topology.servers, processes));
+    topology.workers.most = processes - topology.servers;
   }
-  if (started && company.processes() != processes)
+  if (started && topology.processes() != processes)
     throw ConfigError(fmt::format(
         "--workers {}{}: {} has started {} processes; leave --workers away", flags.workers,
-        company.servers == 0 ? "" : fmt::format(" and --servers {}", company.servers), place.source,
-        processes));
+        topology.servers == 0 ? "" : fmt::format(" and --servers {}", topology.servers),
+        place.source, processes));
   if (!started && !flags.hosts.empty())
-    company.hosts = deal_ranks(flags.hosts, std::nullopt).size();
+    topology.hosts = deal_ranks(flags.hosts, std::nullopt).size();
   if (started && place.local_world > 0)
-    company.hosts = (place.world + place.local_world - 1) / place.local_world;
+    topology.hosts = (place.world + place.local_world - 1) / place.local_world;
   if (started) {
-    company.part = Part::Worker;
-  } else if (company.processes() > 1 || !flags.hosts.empty()) {
-    company.part = Part::Launcher;
+    topology.role = ProcessRole::Worker;
+  } else if (topology.processes() > 1 || !flags.hosts.empty()) {
+    topology.role = ProcessRole::Launcher;
   }
-  return company;
+  return topology;
 }
 
-std::vector<std::string> to_settings(const HandedOn& handed) {
+std::vector<std::string> to_settings(const LauncherHandoff& handed) {
   std::vector<std::string> settings;
   const auto add = [&](const char* name, const std::string& value) {
     settings.push_back(fmt::format("{}={}", name, value));
@@ -159,10 +159,10 @@ std::vector<std::string> to_settings(const HandedOn& handed) {
   return settings;
 }
 
-std::optional<HandedOn> handed_on(const Lookup& lookup) {
+std::optional<LauncherHandoff> handed_on(const Lookup& lookup) {
   const auto folder = lookup("SHOAL_RUN_FOLDER");
   if (!folder) return std::nullopt;
-  HandedOn handed;
+  LauncherHandoff handed;
   handed.folder = *folder;
   std::istringstream compute(lookup("SHOAL_RUN_COMPUTE").value_or("1 0"));
   compute >> handed.compute.threads >> handed.compute.channels_last >> handed.compute.blas;
@@ -180,7 +180,7 @@ std::optional<HandedOn> handed_on(const Lookup& lookup) {
 }
 
 ExitCode launch_workers(const TrainRun& run) {
-  HandedOn handed;
+  LauncherHandoff handed;
   handed.folder = run.flags.out;
   handed.compute = run.choice;
   handed.predicted = run.plan.predicted;
@@ -220,7 +220,7 @@ ExitCode work_in_job(TrainRun& run, const NodeProgram& program) {
       o.compute_thread = false;  // It computes nothing but what it was asked for.
     }
     o.views.form_limit = kFormLimit;
-    const std::size_t least = run.company.workers.least;
+    const std::size_t least = run.topology.workers.least;
     const bool decides = o.coordinate || !o.etcd.empty();
     if (!decides && least > o.views.minimum)
       throw ConfigError(

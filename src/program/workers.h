@@ -26,14 +26,14 @@ namespace shoal {
 
 struct TrainRun;
 
-enum class Part : std::uint8_t {
+enum class ProcessRole : std::uint8_t {
   Alone,     // the one worker of the run
   Launcher,  // of the workers
   Worker,    // one of several
 };
 
-struct Company {
-  Part part = Part::Alone;
+struct ProcessTopology {
+  ProcessRole role = ProcessRole::Alone;
   RankCount workers;
   std::uint32_t servers = 0;  // processes of their own, after the workers
   std::uint64_t hosts = 1;    // as far as the launcher says
@@ -41,10 +41,10 @@ struct Company {
 };
 // Which part this process has, by its flags and its place; `launched`: by our own launcher. Throws
 // ConfigError where they contradict each other.
-Company company_of(const TrainFlags& flags, const Place& place, bool launched);
+ProcessTopology topology_of(const TrainFlags& flags, const Place& place, bool launched);
 
 // What the launcher has found out for its workers.
-struct HandedOn {
+struct LauncherHandoff {
   std::string folder;  // of the run
   ComputeChoice compute;
   std::optional<Prediction> predicted;
@@ -52,8 +52,8 @@ struct HandedOn {
   Screen screen;           // of the launcher
   std::string error_file;  // who fails first writes there why; empty: to stderr
 };
-std::vector<std::string> to_settings(const HandedOn& handed);  // NAME=value
-std::optional<HandedOn> handed_on(const Lookup& lookup);       // nothing under another launcher
+std::vector<std::string> to_settings(const LauncherHandoff& handed);  // NAME=value
+std::optional<LauncherHandoff> handed_on(const Lookup& lookup);  // nothing under another launcher
 
 // Starts the workers and watches them to the end. Throws what the first that failed did.
 ExitCode launch_workers(const TrainRun& run);

@@ -60,8 +60,8 @@ Task<Answer> Client::follow(Ask ask, Room room) {
   return as_worker(Ask::Kind::Follow, ask, {}, room);
 }
 
-Task<Answer> Client::errand(Ask ask, Range rest, Room room) {
-  return as_worker(Ask::Kind::Errand, ask, rest, room);
+Task<Answer> Client::task(Ask ask, Range rest, Room room) {
+  return as_worker(Ask::Kind::EndOfEpochTask, ask, rest, room);
 }
 
 Task<Answer> Client::snapshot(std::uint32_t shard, Room room) {
@@ -85,9 +85,9 @@ Task<Answer> Client::sums(std::uint32_t shard, std::uint64_t version, std::uint3
   return request(ask, {}, room);
 }
 
-Task<Answer> Client::inquest(std::uint32_t shard, NodeId worker, Incarnation life) {
+Task<Answer> Client::query(std::uint32_t shard, NodeId worker, Incarnation life) {
   Ask ask;
-  ask.kind = Ask::Kind::Inquest;
+  ask.kind = Ask::Kind::LostPushQuery;
   ask.shard = shard;
   ask.worker = worker;
   ask.life = life;
@@ -97,7 +97,7 @@ Task<Answer> Client::inquest(std::uint32_t shard, NodeId worker, Incarnation lif
 Task<Answer> Client::request(Ask ask, Range brought, Room room) {
   while (true) {
     co_await directories_.reach(Generation(1));
-    const Directory& directory = directories_.now();
+    const ShardDirectory& directory = directories_.now();
     ask.directory = directory.generation;
     ask.number = number_++;
     ask.asker = node_.incarnation;
@@ -123,8 +123,9 @@ Task<void> Client::request_once(Call& call, Holder head, Range brought, Room roo
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
     require_present(node_, head);  // before anything is sent to another life
     Endpoint& endpoint = node_.endpoint;
-    tasks.spawn(as_task(endpoint.send(head.node, tag_of(Say::Ask, 0), const_buf(call.ask))));
-    const Tag tag = tag_of(Say::Gradient, call.ask.number);
+    tasks.spawn(
+        as_task(endpoint.send(head.node, tag_of(MessageKind::Ask, 0), const_buf(call.ask))));
+    const Tag tag = tag_of(MessageKind::Gradient, call.ask.number);
     if (call.ask.brings()) tasks.spawn(as_task(endpoint.publish(head.node, tag, brought.bytes())));
     tasks.spawn(take_answer(call, head, room));
     co_return;
@@ -134,22 +135,23 @@ Task<void> Client::request_once(Call& call, Holder head, Range brought, Room roo
 Task<void> Client::take_answer(Call& call, Holder head, Room room) {
   const std::uint64_t number = call.ask.number;
   require_present(node_, head);
-  const Match match{.from = head.node, .tag = tag_of(Say::Answer, number)};
+  const Match match{.from = head.node, .tag = tag_of(MessageKind::Answer, number)};
   const Received received = co_await node_.endpoint.recv(match, mut_buf(call.answer));
   require_size(received, Bytes(sizeof call.answer));
   const Answer& answer = call.answer;
   if (answer.has_parameters != 0) {
-    const Tag tag = tag_of(Say::Parameters, number);
+    const Tag tag = tag_of(MessageKind::Parameters, number);
     if (answer.encoded != 0) {
       co_await take_encoded(head, tag, room.w);
     } else {
       co_await take_pieces(node_, head, tag, room.w);
     }
     if (room.slots.n > Elements(0))
-      co_await take_range(node_, head, tag_of(Say::Slots, number), room.slots);
+      co_await take_range(node_, head, tag_of(MessageKind::Slots, number), room.slots);
   }
-  if (answer.has_rest != 0) co_await take_range(node_, head, tag_of(Say::Rest, number), room.rest);
-  if (answer.has_news != 0) co_await take_news(head, tag_of(Say::News, number), *room.news);
+  if (answer.has_rest != 0)
+    co_await take_range(node_, head, tag_of(MessageKind::Rest, number), room.rest);
+  if (answer.has_news != 0) co_await take_news(head, tag_of(MessageKind::News, number), *room.news);
 }
 
 Task<void> Client::take_encoded(Holder head, Tag tag, Range into) {

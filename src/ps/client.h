@@ -10,8 +10,8 @@
 
 #include "base/types.h"
 #include "codec/encoding.h"
-#include "ps/directory.h"
 #include "ps/protocol.h"
+#include "ps/shard_directories.h"
 #include "ps/slots.h"
 #include "runtime/node.h"
 #include "runtime/range.h"
@@ -26,7 +26,7 @@ class Client {
  public:
   // A node has one as a worker and one as a server; their requests have numbers of their own.
   // `pulls`: what parameters are on their way to it.
-  Client(Node& node, Directories& directories, Role role, const Encoding& pulls = {})
+  Client(Node& node, ShardDirectories& directories, Role role, const Encoding& pulls = {})
       : node_(node),
         directories_(directories),
         number_((std::uint64_t{node.incarnation.value()} << 1U | (role == Role::Server ? 1U : 0U))
@@ -48,7 +48,7 @@ class Client {
   // them; or until this worker leaves: then there are none.
   Task<Answer> follow(Ask ask, Room room);
   // At an epoch's end: what was done, and what is to be done. Waits until there is something.
-  Task<Answer> errand(Ask ask, Range rest, Room room);
+  Task<Answer> task(Ask ask, Range rest, Room room);
   // Parameters and slots, as they are.
   Task<Answer> snapshot(std::uint32_t shard, Room room);
   // What the shard has measured for the update to a version, as words (server_norms.cc). Waits
@@ -56,7 +56,7 @@ class Client {
   Task<Answer> sums(std::uint32_t shard, std::uint64_t version, std::uint32_t round,
                     std::vector<std::uint64_t>& words);
   // How many pushes of a lost life have come there.
-  Task<Answer> inquest(std::uint32_t shard, NodeId worker, Incarnation life);
+  Task<Answer> query(std::uint32_t shard, NodeId worker, Incarnation life);
 
  private:
   struct Call {
@@ -72,7 +72,7 @@ class Client {
   Task<void> take_news(Holder head, Tag tag, std::vector<std::uint64_t>& into);
 
   Node& node_;
-  Directories& directories_;
+  ShardDirectories& directories_;
   std::uint64_t number_ = 0;
   std::unique_ptr<Codec> pulls_;
   Slots<Call> calls_;

@@ -29,17 +29,17 @@ void keep_largest(std::vector<std::uint32_t>& chosen, std::uint64_t most, const 
 
 }  // namespace
 
-PartialPush::PartialPush(Node& node, const Serving& serving, const std::vector<ShardCut>& cuts,
-                         Substance substance, bool mean)
+PartialPush::PartialPush(Node& node, const ParameterServerOptions& ps,
+                         const std::vector<ShardCut>& cuts, Substance substance, bool mean)
     : node_(node),
-      serving_(serving),
+      serving_(ps),
       cuts_(cuts),
       mean_(mean),
       sum_(cuts.back().at + cuts.back().n, substance),
       outgoing_(cuts.size()) {
   constexpr std::uint64_t kElementsMax = std::uint64_t{1} << 30U;
   SHOAL_CHECK_LT(sum_.size().value(), kElementsMax, "keys have 32 bits");
-  if (serving.filter.has_budget()) budget_.emplace(serving.filter);
+  if (ps.filter.has_budget()) budget_.emplace(ps.filter);
 }
 
 Task<void> PartialPush::add(Range g, std::uint64_t samples) {

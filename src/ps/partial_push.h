@@ -4,7 +4,7 @@
 // al., "Parameter Server", OSDI 2014.
 //
 //   at a push:  G <- G + g;  the filter chooses elements of G
-//               they go to their shards, each as a part (ps/part.h);  they are 0 in G
+//               they go to their shards, each as a part (ps/pushed_part.h);  they are 0 in G
 //   at a read:  w <- w of the servers - eta G / B: a worker sees its own updates
 //   after the last share of an epoch: the rest of G goes, as the budget allows
 //
@@ -14,10 +14,10 @@
 //   is one on pushes and not on what waits. Bosen sends whenever the network is idle; here a push
 //   takes what the budget has come to since the last one. The budget is that of pushes: reads are
 //   whole, and what is sent again after the loss of a server is not counted. A site of
-//   Gaia is a group here (Serving::groups), whose leader has this, and servers are between the
-//   sites in place of a copy of the model in each. Its mirror clock is `bounded:s`; its selective
-//   barrier lets a read wait for the pushes that were announced before it (Serving::barrier), as a
-//   read is of all keys.
+//   Gaia is a group here (ParameterServerOptions::groups), whose leader has this, and servers are
+//   between the sites in place of a copy of the model in each. Its mirror clock is `bounded:s`; its
+//   selective barrier lets a read wait for the pushes that were announced before it
+//   (ParameterServerOptions::barrier), as a read is of all keys.
 // Failure: what waits is lost with its worker. The shares that it was of were not settled, and
 //   count as partial then.
 #pragma once
@@ -28,8 +28,8 @@
 
 #include "base/types.h"
 #include "ps/filter.h"
-#include "ps/part.h"
-#include "ps/serving.h"
+#include "ps/options.h"
+#include "ps/pushed_part.h"
 #include "ps/shard_map.h"
 #include "runtime/node.h"
 #include "runtime/range.h"
@@ -40,7 +40,7 @@ namespace shoal {
 class PartialPush {
  public:
   // `mean`: a server divides what is pushed by the samples of the push.
-  PartialPush(Node& node, const Serving& serving, const std::vector<ShardCut>& cuts,
+  PartialPush(Node& node, const ParameterServerOptions& ps, const std::vector<ShardCut>& cuts,
               Substance substance, bool mean);
 
   // Of all parameters; the sum over as many samples. What waits is turned into what it counts in a
@@ -80,7 +80,7 @@ class PartialPush {
   void pack_phantom(std::uint64_t most);
 
   Node& node_;
-  const Serving& serving_;
+  const ParameterServerOptions& serving_;
   const std::vector<ShardCut>& cuts_;
   bool mean_;
   Arena sum_;  // G

@@ -24,14 +24,14 @@ namespace shoal {
 inline constexpr GroupId kServing{2};
 
 // The upper 8 bits of a tag's id say what it is, the rest which one.
-enum class Say : std::uint8_t {
+enum class MessageKind : std::uint8_t {
   Ask,
   Gradient,
   Answer,
   Parameters,  // of the shard
   Slots,       // of the optimizer
   Rest,        // of the model's state
-  News,        // as words: of an epoch's end (EpochNews), or sums of squares
+  News,        // as words: of an epoch's end (EpochSummary), or sums of squares
   Record,
   Part,
   Has,
@@ -41,7 +41,7 @@ enum class Say : std::uint8_t {
   Order,
   PieceParameters,
 };
-inline Tag tag_of(Say what, std::uint64_t which) {
+inline Tag tag_of(MessageKind what, std::uint64_t which) {
   return Tag{kServing, Generation(0), static_cast<std::uint64_t>(what) << 56U | which};
 }
 
@@ -60,14 +60,14 @@ inline Range piece_of(const Range& all, std::uint64_t i) {
 
 struct Ask {
   enum class Kind : std::uint32_t {
-    Enter,     // it is new or was away. At the first shard it waits for samples, and gets a clock
-    Leave,     // there are no samples for it, and nobody shall wait for it
-    Train,     // push, if samples > 0; read, if wanted; a share, if wanted
-    Follow,    // parameters, when the slowest worker has advanced; of a round its lost pieces
-    Errand,    // at an epoch's end: what is to be done, and what was
-    Inquest,   // of a lost worker: how many of its pushes came here?
-    Snapshot,  // parameters and slots, as they are
-    Sums,      // of squares, that it has measured for an update (server_norms.cc)
+    Enter,   // it is new or was away. At the first shard it waits for samples, and gets a clock
+    Leave,   // there are no samples for it, and nobody shall wait for it
+    Train,   // push, if samples > 0; read, if wanted; a share, if wanted
+    Follow,  // parameters, when the slowest worker has advanced; of a round its lost pieces
+    EndOfEpochTask,  // at an epoch's end: what is to be done, and what was
+    LostPushQuery,   // of a lost worker: how many of its pushes came here?
+    Snapshot,        // parameters and slots, as they are
+    Sums,            // of squares, that it has measured for an update (server_norms.cc)
   };
   std::uint64_t number = 0;  // of whoever asks, in all its lives: gradient and answer have the same
   Incarnation asker;         // its life
@@ -87,9 +87,9 @@ struct Ask {
   std::uint64_t wants_share = 0;  // samples for each member of its group, at most
   std::uint64_t share = 0;        // its number: the clock of the step that it is for
   std::uint64_t settled = 0;      // shares of this worker that all shards have
-  // Of an errand, and when it enters.
+  // Of a task, and when it enters.
   std::uint64_t epoch = 0;  // whose end it is; Enter: it has seen the ends of those before
-  std::uint32_t done = 0;   // a Dealer::Errand
+  std::uint32_t done = 0;   // a SampleScheduler::EndOfEpochTask
   std::uint32_t block = 0;  // Sums: the round
   Score score{};
 
@@ -102,8 +102,9 @@ struct Ask {
     Nothing,   // it is 0, and does not come
   };
   Form form = Form::Plain;
-  // Of a round (dealer.h) the gradient is the sum of these logical shards, a subtree, and `samples`
-  // are those of the whole round. Follow: `block` pieces of round `share` are known to be lost.
+  // Of a round (scheduler.h) the gradient is the sum of these logical shards, a subtree, and
+  // `samples` are those of the whole round. Follow: `block` pieces of round `share` are known to be
+  // lost.
   std::uint32_t from = 0, to = 0;
   Share round{};
 
@@ -129,12 +130,12 @@ struct Answer {
   std::uint64_t least = 0;      // all workers' steps up to this clock are in them
   std::uint64_t staleness = 0;  // of the push
   Share share{};
-  // Of a round (dealer.h), whose number is `clock`: the shards of the share, and all samples.
+  // Of a round (scheduler.h), whose number is `clock`: the shards of the share, and all samples.
   // Follow: those of a piece that was lost, the one of number `block`, from 1 on.
   std::uint32_t from = 0, to = 0;
   Share round{};
-  // Of an errand: what is to be done now.
-  std::uint32_t errand = 0;  // a Dealer::Errand
+  // Of a task: what is to be done now.
+  std::uint32_t task = 0;  // a SampleScheduler::EndOfEpochTask
   std::uint32_t block = 0;
   std::uint64_t epoch = 0;  // Over: whose end it is; else: ends of as many are past
   std::uint64_t ended = 0;  // samples, of all workers

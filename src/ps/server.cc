@@ -6,26 +6,26 @@
 
 namespace shoal {
 
-Server::Server(Node& node, Directories& directories, std::vector<ShardCut> cuts,
-               Substance substance, const UpdatePlan& plan, const Dealer& dealer, Origin& origin,
-               ServerOptions options)
+Server::Server(Node& node, ShardDirectories& directories, std::vector<ShardCut> cuts,
+               Substance substance, const UpdatePlan& plan, const SampleScheduler& scheduler,
+               ShardLoader& origin, ServerOptions options)
     : node_(node),
       directories_(directories),
       cuts_(std::move(cuts)),
       substance_(substance),
       plan_(plan),
-      dealer_(dealer),
+      scheduler_(scheduler),
       origin_(origin),
       options_(options),
       client_(node, directories, Role::Server),
       held_(cuts_.size()) {
   for (std::uint32_t k = 0; k < held_.size(); ++k) held_[k].number = k;
-  if (options_.serving.pulls != Encoding()) pulls_ = make_codec(options_.serving.pulls);
+  if (options_.ps.pulls != Encoding()) pulls_ = make_codec(options_.ps.pulls);
 }
 
 std::vector<Holding> Server::holdings() const {
   std::vector<Holding> all;
-  for (const Held& held : held_)
+  for (const HostedShard& held : held_)
     if (held.ours) all.push_back({self(), held.number, held.chain});
   return all;
 }
@@ -43,7 +43,7 @@ Task<void> Server::run() {
 
 Task<void> Server::take_requests(TaskGroup& tasks) {
   while (true) {
-    const Match match{.from = kAnyone, .tag = tag_of(Say::Ask, 0)};
+    const Match match{.from = kAnyone, .tag = tag_of(MessageKind::Ask, 0)};
     const Received received = co_await node_.endpoint.recv(match, mut_buf(incoming_));
     require_size(received, Bytes(sizeof incoming_));
     const Ask ask = incoming_;
@@ -59,11 +59,11 @@ Task<void> Server::serve(NodeId from, Ask ask, TaskGroup& tasks) {
   try {
     std::optional<Gradient> gradient;
     std::optional<Announced> announced;
-    if (options_.serving.barrier && ask.samples > 0)
+    if (options_.ps.barrier && ask.samples > 0)
       announced.emplace(held_[ask.shard], from, ask.number);
     if (ask.brings()) {
       require_present(node_, {from, ask.asker});
-      const Match match{.from = from, .tag = tag_of(Say::Gradient, ask.number)};
+      const Match match{.from = from, .tag = tag_of(MessageKind::Gradient, ask.number)};
       auto there = std::make_shared<Reading>(co_await node_.endpoint.read(match));
       const Elements n = ask.brings_rest != 0 ? options_.rest : cuts_[ask.shard].n;
       const bool plain = ask.form == Ask::Form::Plain;
@@ -87,7 +87,7 @@ Task<void> Server::serve(NodeId from, Ask ask, TaskGroup& tasks) {
 
 Task<void> Server::answer(NodeId from, Ask ask, std::optional<Gradient> gradient,
                           TaskGroup& tasks) {
-  Held& held = held_[ask.shard];
+  HostedShard& held = held_[ask.shard];
   // It may know of a view that has not come here yet.
   while (held.directory < ask.directory) co_await held.changed.wait();
   while (held.chain.n > 0 && held.chain.holders[0] == self() && !held.ready)
@@ -102,15 +102,16 @@ Task<void> Server::answer(NodeId from, Ask ask, std::optional<Gradient> gradient
     case Ask::Kind::Leave: co_return co_await answer_leave(from, ask, tasks);
     case Ask::Kind::Train: co_return co_await answer_train(from, ask, std::move(gradient), tasks);
     case Ask::Kind::Follow: co_return co_await answer_follow(from, ask);
-    case Ask::Kind::Errand: co_return co_await answer_errand(from, ask, std::move(gradient), tasks);
-    case Ask::Kind::Inquest: co_return co_await answer_inquest(from, ask);
+    case Ask::Kind::EndOfEpochTask:
+      co_return co_await answer_task(from, ask, std::move(gradient), tasks);
+    case Ask::Kind::LostPushQuery: co_return co_await answer_lost_push_query(from, ask);
     case Ask::Kind::Snapshot: co_return co_await answer_snapshot(from, ask);
     case Ask::Kind::Sums: co_return co_await answer_sums(from, ask);
   }
 }
 
 // Whoever is told of a change can rely on it.
-Task<void> Server::until_at_all(Held& held) {
+Task<void> Server::until_at_all(HostedShard& held) {
   const std::uint64_t made = is_head(held) ? held.state->sequence() : 0;
   while (is_head(held) && held.at_all < made) co_await held.changed.wait();
 }
@@ -118,7 +119,7 @@ Task<void> Server::until_at_all(Held& held) {
 // ---- Coming and going
 
 Task<void> Server::answer_enter(NodeId from, Ask ask, TaskGroup& tasks) {
-  Held& held = held_[ask.shard];
+  HostedShard& held = held_[ask.shard];
   Answer answer;
   if (ask.shard == 0) {
     bool in = false;
@@ -142,10 +143,11 @@ Task<void> Server::answer_enter(NodeId from, Ask ask, TaskGroup& tasks) {
 }
 
 // True: there are samples for it, and it is in; or the end of an epoch is to be attended to.
-Task<bool> Server::enter_for_samples(Held& held, const Ask& ask, Answer& answer, TaskGroup& tasks) {
-  const auto dealer = [&] { return held.state->dealer(); };
+Task<bool> Server::enter_for_samples(HostedShard& held, const Ask& ask, Answer& answer,
+                                     TaskGroup& tasks) {
+  const auto scheduler = [&] { return held.state->scheduler(); };
   const auto there_is_something = [&] {
-    const Dealer& d = *dealer();
+    const SampleScheduler& d = *scheduler();
     // Whoever is in already goes on: others may wait for it.
     const ClockRow* const row = held.state->table().find(ask.worker, ask.life);
     const bool is_in = row != nullptr && !row->away;
@@ -164,7 +166,7 @@ Task<bool> Server::enter_for_samples(Held& held, const Ask& ask, Answer& answer,
   if (!is_head(held)) co_return false;
   require_present(node_, {ask.worker, ask.life});  // It may have been buried.
   stop_if_asked(held, ask, tasks);
-  const Dealer& d = *dealer();
+  const SampleScheduler& d = *scheduler();
   answer.ended = d.ended();
   if (d.over() || d.past() > ask.epoch) {
     answer.kind = Answer::Kind::Over;
@@ -180,7 +182,7 @@ Task<bool> Server::enter_for_samples(Held& held, const Ask& ask, Answer& answer,
 }
 
 // A newcomer stands where the slowest does. REQUIRES: it is this one's turn.
-void Server::enter(Held& held, const Ask& ask, TaskGroup& tasks) {
+void Server::enter(HostedShard& held, const Ask& ask, TaskGroup& tasks) {
   const ClockRow* const row = held.state->table().find(ask.worker, ask.life);
   const std::uint64_t least = least_of(held, held.state->version());
   Record record;
@@ -192,7 +194,7 @@ void Server::enter(Held& held, const Ask& ask, TaskGroup& tasks) {
   if (ask.kind == Ask::Kind::Enter && ask.shard == 0) {
     record.clock = row == nullptr ? least : std::max(least, row->clock);
     // It has seen nothing of the round at hand.
-    const std::optional<Round>& round = held.state->dealer()->round();
+    const std::optional<Round>& round = held.state->scheduler()->round();
     if (in_rounds()) record.clock = round ? round->number : held.state->version();
   }
   commit(held, record, tasks);
@@ -200,7 +202,7 @@ void Server::enter(Held& held, const Ask& ask, TaskGroup& tasks) {
 
 // Those who have pushed may have waited for this one alone.
 Task<void> Server::answer_leave(NodeId from, Ask ask, TaskGroup& tasks) {
-  Held& held = held_[ask.shard];
+  HostedShard& held = held_[ask.shard];
   Answer answer;
   {
     const Turn mine = co_await turn(held);
@@ -223,48 +225,48 @@ Task<void> Server::answer_leave(NodeId from, Ask ask, TaskGroup& tasks) {
 // ---- At an epoch's end, and after a loss
 
 // Whoever has nothing to do waits for those who have.
-Task<void> Server::answer_errand(NodeId from, Ask ask, std::optional<Gradient> rest,
-                                 TaskGroup& tasks) {
-  using Errand = Dealer::Errand;
-  Held& held = held_[ask.shard];
-  const auto done = static_cast<Errand>(ask.done);
+Task<void> Server::answer_task(NodeId from, Ask ask, std::optional<Gradient> rest,
+                               TaskGroup& tasks) {
+  using EndOfEpochTask = SampleScheduler::EndOfEpochTask;
+  HostedShard& held = held_[ask.shard];
+  const auto done = static_cast<EndOfEpochTask>(ask.done);
   Answer answer;
   {
     const Turn mine = co_await turn(held);
     Record record;
-    record.kind = done == Errand::Save   ? Record::Kind::Saved
-                  : done == Errand::Rest ? Record::Kind::Rest
-                                         : Record::Kind::Score;
+    record.kind = done == EndOfEpochTask::Save   ? Record::Kind::Saved
+                  : done == EndOfEpochTask::Rest ? Record::Kind::Rest
+                                                 : Record::Kind::Score;
     record.version = ask.epoch;
     record.n = ask.block;
     record.score = ask.score;
-    if (is_head(held) && done != Errand::None) commit(held, record, std::move(rest), tasks);
+    if (is_head(held) && done != EndOfEpochTask::None) commit(held, record, std::move(rest), tasks);
   }
-  std::erase_if(errands_, [&](const auto& e) { return e.second.node == from; });
+  std::erase_if(tasks_, [&](const auto& e) { return e.second.node == from; });
   Payload payload;
   while (is_head(held)) {
-    const Dealer& dealer = *held.state->dealer();
-    std::erase_if(errands_, [&](const auto& e) {
+    const SampleScheduler& scheduler = *held.state->scheduler();
+    std::erase_if(tasks_, [&](const auto& e) {
       return !node_.membership.now().has(e.second.node, e.second.life);
     });
-    const Errand errand = dealer.errand(ask.epoch);
-    const bool work = errand != Errand::GoOn && errand != Errand::End;
-    const bool evaluates = errand == Errand::Evaluate;
-    const auto blocks = static_cast<std::uint32_t>(evaluates ? dealer.scores().size() : 1);
+    const EndOfEpochTask task = scheduler.task(ask.epoch);
+    const bool work = task != EndOfEpochTask::GoOn && task != EndOfEpochTask::End;
+    const bool evaluates = task == EndOfEpochTask::Evaluate;
+    const auto blocks = static_cast<std::uint32_t>(evaluates ? scheduler.scores().size() : 1);
     std::uint32_t block = 0;
     const auto taken = [&] {
-      return errands_.contains(block) || (evaluates && dealer.scores()[block].has_value());
+      return tasks_.contains(block) || (evaluates && scheduler.scores()[block].has_value());
     };
     while (work && block < blocks && taken()) ++block;
     if (!work || block < blocks) {
-      if (work) errands_[block] = {from, ask.life};
-      answer.errand = static_cast<std::uint32_t>(errand);
+      if (work) tasks_[block] = {from, ask.life};
+      answer.task = static_cast<std::uint32_t>(task);
       answer.block = block;
-      answer.epoch = dealer.past();
-      answer.score = dealer.total();
+      answer.epoch = scheduler.past();
+      answer.score = scheduler.total();
       answer.version = held.state->version();
-      if (errand != Errand::Rest) payload.rest = held.state->rest();
-      const EpochNews news{dealer.place(), held.state->staleness()};
+      if (task != EndOfEpochTask::Rest) payload.rest = held.state->rest();
+      const EpochSummary news{scheduler.place(), held.state->staleness()};
       if (!evaluates)
         payload.news = std::make_shared<const std::vector<std::uint64_t>>(to_words(news));
       co_await until_at_all(held);
@@ -280,8 +282,8 @@ Task<void> Server::answer_errand(NodeId from, Ask ask, std::optional<Gradient> r
 }
 
 // Nothing of it can come any more when the view is without it.
-Task<void> Server::answer_inquest(NodeId from, Ask ask) {
-  Held& held = held_[ask.shard];
+Task<void> Server::answer_lost_push_query(NodeId from, Ask ask) {
+  HostedShard& held = held_[ask.shard];
   while (node_.membership.now().has(ask.worker, ask.life)) co_await held.changed.wait();
   // A push of it may be under way; of those that wait none will be taken any more.
   const Turn mine = co_await turn(held);
@@ -295,7 +297,7 @@ Task<void> Server::answer_inquest(NodeId from, Ask ask) {
 }
 
 Task<void> Server::answer_snapshot(NodeId from, Ask ask) {
-  Held& held = held_[ask.shard];
+  HostedShard& held = held_[ask.shard];
   // The slots change in place: nobody may while they are read.
   const Turn mine = co_await turn(held);
   Answer answer;
@@ -310,7 +312,7 @@ Task<void> Server::answer_snapshot(NodeId from, Ask ask) {
   co_await reply(from, ask, answer, std::move(payload));
 }
 
-ClockTable Server::table_of(const Held& held) const {
+ClockTable Server::table_of(const HostedShard& held) const {
   return present(held.state->table(), node_.membership.now());
 }
 
@@ -330,21 +332,23 @@ Task<void> Server::reply(NodeId from, const Ask& ask, Answer answer, Payload pay
   try {
     co_await with_group([&](TaskGroup& tasks) -> Task<> {
       Endpoint& endpoint = node_.endpoint;
-      tasks.spawn(as_task(endpoint.send(from, tag_of(Say::Answer, ask.number), const_buf(out))));
-      const auto publish = [&](Say what, ConstBuf bytes) {
+      tasks.spawn(
+          as_task(endpoint.send(from, tag_of(MessageKind::Answer, ask.number), const_buf(out))));
+      const auto publish = [&](MessageKind what, ConstBuf bytes) {
         tasks.spawn(as_task(endpoint.publish(from, tag_of(what, ask.number), bytes)));
       };
-      const Tag parameters = tag_of(Say::Parameters, ask.number);
+      const Tag parameters = tag_of(MessageKind::Parameters, ask.number);
       if (payload.parameters && answer.encoded != 0) {
         tasks.spawn(
             publish_encoded(from, parameters, answer, ask.shard, *payload.parameters, tasks));
       } else if (payload.parameters) {
         tasks.spawn(publish_as_made(from, parameters, *payload.parameters, tasks));
       }
-      if (payload.slots.n > Elements(0)) publish(Say::Slots, payload.slots.bytes());
-      if (payload.rest) publish(Say::Rest, const_buf(std::span<const float>(*payload.rest)));
+      if (payload.slots.n > Elements(0)) publish(MessageKind::Slots, payload.slots.bytes());
+      if (payload.rest)
+        publish(MessageKind::Rest, const_buf(std::span<const float>(*payload.rest)));
       if (payload.news)
-        publish(Say::News, const_buf(std::span<const std::uint64_t>(*payload.news)));
+        publish(MessageKind::News, const_buf(std::span<const std::uint64_t>(*payload.news)));
       co_return;
     });
   } catch (const PeerLost& error) {

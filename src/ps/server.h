@@ -33,10 +33,10 @@
 #include "encoded/message.h"
 #include "ps/client.h"
 #include "ps/consistency.h"
-#include "ps/directory.h"
-#include "ps/epoch_news.h"
-#include "ps/part.h"
-#include "ps/serving.h"
+#include "ps/epoch_summary.h"
+#include "ps/options.h"
+#include "ps/pushed_part.h"
+#include "ps/shard_directories.h"
 #include "ps/shard_state.h"
 #include "ps/slots.h"
 #include "runtime/channel.h"
@@ -47,30 +47,31 @@
 namespace shoal {
 
 struct ServerOptions {
-  Serving serving;
+  ParameterServerOptions ps;
   Elements rest{};                            // of the model's state, beside the parameters
   std::shared_ptr<const MessageForm> form{};  // of pushes that are encoded
 };
 
 // What a server needs of those above it.
-class Origin {
+class ShardLoader {
  public:
-  virtual ~Origin() = default;
+  virtual ~ShardLoader() = default;
   // The state of a shard that nobody has, into a new one: as it was saved, or as it begins.
   virtual Task<void> load(ShardState& shard) = 0;
 };
 
 class Server {
  public:
-  Server(Node& node, Directories& directories, std::vector<ShardCut> cuts, Substance substance,
-         const UpdatePlan& plan, const Dealer& dealer, Origin& origin, ServerOptions options);
+  Server(Node& node, ShardDirectories& directories, std::vector<ShardCut> cuts, Substance substance,
+         const UpdatePlan& plan, const SampleScheduler& scheduler, ShardLoader& origin,
+         ServerOptions options);
 
   // Serves until it is cancelled. It must live until kServing is retired for good.
   Task<void> run();
   std::vector<Holding> holdings() const;
 
  private:
-  struct Held {
+  struct HostedShard {
     std::uint32_t number = 0;
     Generation directory;  // that the chain is from
     Chain chain;
@@ -113,7 +114,7 @@ class Server {
   // Whoever holds it may change the shard; let go of when it goes.
   class Turn {
    public:
-    explicit Turn(Held& held) : held_(&held) { held.busy = true; }
+    explicit Turn(HostedShard& held) : held_(&held) { held.busy = true; }
     Turn(Turn&& other) noexcept : held_(std::exchange(other.held_, nullptr)) {}
     Turn& operator=(Turn&&) = delete;
     ~Turn() {
@@ -123,11 +124,13 @@ class Server {
     }
 
    private:
-    Held* held_;
+    HostedShard* held_;
   };
 
   Holder self() const { return {node_.id, node_.incarnation}; }
-  bool is_head(const Held& held) const { return held.ready && held.chain.holders[0] == self(); }
+  bool is_head(const HostedShard& held) const {
+    return held.ready && held.chain.holders[0] == self();
+  }
 
   // ---- Requests
   Task<void> take_requests(TaskGroup& tasks);
@@ -137,34 +140,34 @@ class Server {
   Task<void> answer_leave(NodeId from, Ask ask, TaskGroup& tasks);
   Task<void> answer_train(NodeId from, Ask ask, std::optional<Gradient> gradient, TaskGroup& tasks);
   Task<void> answer_follow(NodeId from, Ask ask);
-  Task<void> answer_errand(NodeId from, Ask ask, std::optional<Gradient> rest, TaskGroup& tasks);
-  Task<void> answer_inquest(NodeId from, Ask ask);
+  Task<void> answer_task(NodeId from, Ask ask, std::optional<Gradient> rest, TaskGroup& tasks);
+  Task<void> answer_lost_push_query(NodeId from, Ask ask);
   Task<void> answer_snapshot(NodeId from, Ask ask);
   Task<void> answer_sums(NodeId from, Ask ask);
-  Task<Admission> admitted(Held& held, const Ask& ask, double change);
+  Task<Admission> admitted(HostedShard& held, const Ask& ask, double change);
   Task<std::optional<Gradient>> formed(NodeId from, const Ask& ask, Gradient packed);
   Task<Gradient> nothing(std::uint32_t shard);
   Task<Gradient> formed_of_factors(std::uint32_t shard, const Gradient& packed);
   Task<std::optional<Gradient>> formed_of_part(NodeId from, const Ask& ask, const Gradient& packed);
   Task<Gradient> formed_of_encoded(NodeId from, std::uint32_t shard, const Gradient& message);
   Task<Gradient> copy_of(const Gradient& gradient);
-  Task<Gradient> compensated(Held& held, const Ask& ask, Gradient gradient);
+  Task<Gradient> compensated(HostedShard& held, const Ask& ask, Gradient gradient);
   Task<double> change_by(const Ask& ask, const std::optional<Gradient>& gradient);
-  void enter(Held& held, const Ask& ask, TaskGroup& tasks);
-  Task<bool> enter_for_samples(Held& held, const Ask& ask, Answer& answer, TaskGroup& tasks);
-  Task<void> push(Held& held, const Ask& ask, std::optional<Gradient> gradient, Answer& answer,
-                  TaskGroup& tasks);
-  Task<bool> share(Held& held, const Ask& ask, Answer& answer, TaskGroup& tasks);
-  void deal(Held& held, const Ask& ask, TaskGroup& tasks);
-  void stop_if_asked(Held& held, const Ask& ask, TaskGroup& tasks);
+  void enter(HostedShard& held, const Ask& ask, TaskGroup& tasks);
+  Task<bool> enter_for_samples(HostedShard& held, const Ask& ask, Answer& answer, TaskGroup& tasks);
+  Task<void> push(HostedShard& held, const Ask& ask, std::optional<Gradient> gradient,
+                  Answer& answer, TaskGroup& tasks);
+  Task<bool> share(HostedShard& held, const Ask& ask, Answer& answer, TaskGroup& tasks);
+  void deal(HostedShard& held, const Ask& ask, TaskGroup& tasks);
+  void stop_if_asked(HostedShard& held, const Ask& ask, TaskGroup& tasks);
   bool all_are_in() const;
   std::uint64_t workers() const;  // of the view; a group is one
-  bool warming_up(const Held& held) const;
+  bool warming_up(const HostedShard& held) const;
   bool goes_first(NodeId worker) const;
-  static bool is_awaited(const Held& held, std::uint64_t before);
-  std::uint64_t least_of(const Held& held, std::uint64_t otherwise) const;
-  bool left_open(const Held& held, NodeId worker, Incarnation life) const;
-  Task<void> until_at_all(Held& held);
+  static bool is_awaited(const HostedShard& held, std::uint64_t before);
+  std::uint64_t least_of(const HostedShard& held, std::uint64_t otherwise) const;
+  bool left_open(const HostedShard& held, NodeId worker, Incarnation life) const;
+  Task<void> until_at_all(HostedShard& held);
   // Of somebody who is in, for as long as it lives.
   class Asking {
    public:
@@ -182,7 +185,8 @@ class Server {
   // A push that is on its way, from when it was announced until it is in or will never be.
   class Announced {
    public:
-    Announced(Held& held, NodeId from, std::uint64_t number) : held_(held), key_(from, number) {
+    Announced(HostedShard& held, NodeId from, std::uint64_t number)
+        : held_(held), key_(from, number) {
       held_.announced[key_] = held_.announcements++;
     }
     Announced(const Announced&) = delete;
@@ -192,7 +196,7 @@ class Server {
     }
 
    private:
-    Held& held_;
+    HostedShard& held_;
     std::pair<NodeId, std::uint64_t> key_;
   };
   // What comes with an answer, as long as it is read.
@@ -209,85 +213,85 @@ class Server {
                              Version& version, TaskGroup& tasks);
   Task<ConstBuf> encoded_piece(std::uint64_t number, std::uint32_t shard, std::uint64_t piece,
                                Version& version);
-  ClockTable table_of(const Held& held) const;
-  bool may_read_now(Held& held, std::uint64_t clock) const;
-  void record_read(const Held& held, NodeId reader, std::uint64_t clock);
+  ClockTable table_of(const HostedShard& held) const;
+  bool may_read_now(HostedShard& held, std::uint64_t clock) const;
+  void record_read(const HostedShard& held, NodeId reader, std::uint64_t clock);
 
   // ---- Records
   // Nobody may change anything but the samples' shares while an update goes on.
-  static bool at_work(const Held& held) { return held.busy || held.moving; }
-  Task<Turn> turn(Held& held);
-  Task<Turn> turn_of_push(Held& held, std::uint64_t clock);
+  static bool at_work(const HostedShard& held) { return held.busy || held.moving; }
+  Task<Turn> turn(HostedShard& held);
+  Task<Turn> turn_of_push(HostedShard& held, std::uint64_t clock);
   // Norms that are being measured may be waiting for a push of this worker to another shard, before
   // which it reads here.
-  Task<Turn> turn_of(Held& held, const Ask& ask) {
+  Task<Turn> turn_of(HostedShard& held, const Ask& ask) {
     return ask.samples > 0 ? turn_of_push(held, ask.clock) : turn(held);
   }
-  void commit(Held& held, Record record, TaskGroup& tasks);
-  void commit(Held& held, Record record, std::optional<Gradient> gradient, TaskGroup& tasks);
-  void make(Held& held, Record record, std::optional<Gradient> gradient, TaskGroup& tasks);
-  static Task<void> run_update(Held& held);
-  Task<void> forward(Held& held, Holder next, Outgoing& out);
-  Task<void> take_records(Held& held, TaskGroup& tasks);
-  Task<void> take_news(Held& held);
-  Task<void> follow_record(Held& held, Holder from, Record record, TaskGroup& tasks);
-  Task<void> become_whole(Held& held, const Record& record, std::vector<Gradient> parts,
+  void commit(HostedShard& held, Record record, TaskGroup& tasks);
+  void commit(HostedShard& held, Record record, std::optional<Gradient> gradient, TaskGroup& tasks);
+  void make(HostedShard& held, Record record, std::optional<Gradient> gradient, TaskGroup& tasks);
+  static Task<void> run_update(HostedShard& held);
+  Task<void> forward(HostedShard& held, Holder next, Outgoing& out);
+  Task<void> take_records(HostedShard& held, TaskGroup& tasks);
+  Task<void> take_news(HostedShard& held);
+  Task<void> follow_record(HostedShard& held, Holder from, Record record, TaskGroup& tasks);
+  Task<void> become_whole(HostedShard& held, const Record& record, std::vector<Gradient> parts,
                           TaskGroup& tasks);
-  Task<void> tell(Held& held, Holder before, std::uint64_t sequence);
+  Task<void> tell(HostedShard& held, Holder before, std::uint64_t sequence);
   Task<Gradient> part(Holder from, std::uint64_t number);
-  void make_state(Held& held);
+  void make_state(HostedShard& held);
 
   // ---- Views
   Task<void> follow_directories(TaskGroup& tasks);
-  Task<void> adopt(Held& held, const Directory& directory, TaskGroup& tasks);
-  void connect(Held& held, TaskGroup& tasks);
+  Task<void> adopt(HostedShard& held, const ShardDirectory& directory, TaskGroup& tasks);
+  void connect(HostedShard& held, TaskGroup& tasks);
   Task<void> watch_views();
-  void complete_if_due(Held& held, TaskGroup& tasks);
+  void complete_if_due(HostedShard& held, TaskGroup& tasks);
 
   // ---- Rounds
   bool in_rounds() const { return plan_.shards > 0; }
-  void push_sum(Held& held, const Ask& ask, std::optional<Gradient> gradient, Answer& answer,
+  void push_sum(HostedShard& held, const Ask& ask, std::optional<Gradient> gradient, Answer& answer,
                 TaskGroup& tasks);
-  void recall_round(Held& held, const Ask& ask, TaskGroup& tasks);
-  bool may_read_round(Held& held, std::uint64_t clock) const;
-  const RoundPiece* left_behind(const Held& held) const;
-  Task<bool> share_of_round(Held& held, const Ask& ask, Answer& answer, TaskGroup& tasks);
+  void recall_round(HostedShard& held, const Ask& ask, TaskGroup& tasks);
+  bool may_read_round(HostedShard& held, std::uint64_t clock) const;
+  const RoundPiece* left_behind(const HostedShard& held) const;
+  Task<bool> share_of_round(HostedShard& held, const Ask& ask, Answer& answer, TaskGroup& tasks);
   void tell_piece(const Round& round, const RoundPiece& piece, Answer& answer) const;
-  void deal_round(Held& held, const Ask& ask, TaskGroup& tasks);
-  void commit_pieces(Held& held, Record record, std::span<const RoundPiece> pieces,
+  void deal_round(HostedShard& held, const Ask& ask, TaskGroup& tasks);
+  void commit_pieces(HostedShard& held, Record record, std::span<const RoundPiece> pieces,
                      TaskGroup& tasks);
   Task<void> answer_follow_round(NodeId from, Ask ask);
-  Task<void> bury_lost_pieces(Held& held, TaskGroup& tasks);
+  Task<void> bury_lost_pieces(HostedShard& held, TaskGroup& tasks);
 
   // ---- Norms
-  void begin_measuring(Held& held, TaskGroup& tasks);
-  Task<void> complete_with_norms(Held& held, TaskGroup& tasks);
-  Task<bool> hear_of_all(Held& held, std::uint64_t version, unsigned round, bool alone,
+  void begin_measuring(HostedShard& held, TaskGroup& tasks);
+  Task<void> complete_with_norms(HostedShard& held, TaskGroup& tasks);
+  Task<bool> hear_of_all(HostedShard& held, std::uint64_t version, unsigned round, bool alone,
                          Sums& total);
   Task<void> hear_of(std::uint32_t shard, std::uint64_t version, unsigned round,
                      std::vector<std::uint64_t>& words);
-  bool is_due(const Held& held) const;
-  Task<void> complete_without_lost(Held& held, TaskGroup& tasks);
-  Task<void> bury_lost(Held& held, TaskGroup& tasks);
+  bool is_due(const HostedShard& held) const;
+  Task<void> complete_without_lost(HostedShard& held, TaskGroup& tasks);
+  Task<void> bury_lost(HostedShard& held, TaskGroup& tasks);
   // Whether something of what is in a worker's pushes may still wait there.
   bool held_back() const {
-    return options_.serving.filter.kind != Filter::Kind::None ||
+    return options_.ps.filter.kind != Filter::Kind::None ||
            (options_.form != nullptr && options_.form->keeps_rest());
   }
 
   Node& node_;
-  Directories& directories_;
+  ShardDirectories& directories_;
   std::vector<ShardCut> cuts_;
   Substance substance_;
   const UpdatePlan& plan_;
-  Dealer dealer_;  // as it begins
-  Origin& origin_;
+  SampleScheduler scheduler_;  // as it begins
+  ShardLoader& origin_;
   ServerOptions options_;
   std::unique_ptr<Codec> pulls_;  // null: parameters go as they are
   Client client_;
-  std::vector<Held> held_;
-  std::map<std::uint32_t, Holder> errands_;  // by block, who is out for it
-  std::map<Holder, std::uint64_t> asking_;   // for a share, and which, of those who are in
+  std::vector<HostedShard> held_;
+  std::map<std::uint32_t, Holder> tasks_;   // by block, who is out for it
+  std::map<Holder, std::uint64_t> asking_;  // for a share, and which, of those who are in
   Ask incoming_;
   Slots<Answer> answers_;
   Slots<Outgoing> outgoing_;

@@ -30,14 +30,14 @@ std::uint64_t part_number(std::uint32_t shard, std::uint64_t sequence, bool whol
 
 // ---- Records
 
-Task<Server::Turn> Server::turn(Held& held) {
+Task<Server::Turn> Server::turn(HostedShard& held) {
   while (at_work(held)) co_await held.changed.wait();
   co_return Turn(held);
 }
 
-Task<Server::Turn> Server::turn_of_push(Held& held, std::uint64_t clock) {
+Task<Server::Turn> Server::turn_of_push(HostedShard& held, std::uint64_t clock) {
   struct Waiting {
-    Held& held;
+    HostedShard& held;
     std::multiset<std::uint64_t>::iterator at;
     ~Waiting() { held.waiting.erase(at); }
   };
@@ -48,17 +48,19 @@ Task<Server::Turn> Server::turn_of_push(Held& held, std::uint64_t clock) {
 }
 
 // REQUIRES: it is this one's turn, and this is the head.
-void Server::commit(Held& held, Record record, TaskGroup& tasks) {
+void Server::commit(HostedShard& held, Record record, TaskGroup& tasks) {
   commit(held, record, std::nullopt, tasks);
 }
 
-void Server::commit(Held& held, Record record, std::optional<Gradient> gradient, TaskGroup& tasks) {
+void Server::commit(HostedShard& held, Record record, std::optional<Gradient> gradient,
+                    TaskGroup& tasks) {
   record.sequence = held.state->sequence() + 1;
   record.directory = held.directory;
   make(held, record, std::move(gradient), tasks);
 }
 
-void Server::make(Held& held, Record record, std::optional<Gradient> gradient, TaskGroup& tasks) {
+void Server::make(HostedShard& held, Record record, std::optional<Gradient> gradient,
+                  TaskGroup& tasks) {
   std::optional<Gradient> own = gradient;
   if (held.state->apply(record, std::move(own))) {
     held.moving = true;
@@ -74,14 +76,14 @@ void Server::make(Held& held, Record record, std::optional<Gradient> gradient, T
 }
 
 // REQUIRES: nobody changes the shard's parameters or lets go of it until it is done.
-Task<void> Server::run_update(Held& held) {
+Task<void> Server::run_update(HostedShard& held) {
   co_await held.state->update();
   held.moving = false;
   held.changed.notify_all();
 }
 
 // Whoever is lost is missed when the next directory comes: the one after it gets everything.
-Task<void> Server::forward(Held& held, Holder next, Outgoing& out) {
+Task<void> Server::forward(HostedShard& held, Holder next, Outgoing& out) {
   out.record.sender = node_.incarnation;
   try {
     co_await with_group([&](TaskGroup& tasks) -> Task<> {
@@ -91,10 +93,10 @@ Task<void> Server::forward(Held& held, Holder next, Outgoing& out) {
       std::uint64_t part = 0;
       const auto publish = [&](ConstBuf bytes) {
         const std::uint64_t number = part_number(held.number, out.record.sequence, whole, part++);
-        tasks.spawn(as_task(endpoint.publish(next.node, tag_of(Say::Part, number), bytes)));
+        tasks.spawn(as_task(endpoint.publish(next.node, tag_of(MessageKind::Part, number), bytes)));
       };
-      tasks.spawn(as_task(
-          endpoint.send(next.node, tag_of(Say::Record, held.number), const_buf(out.record))));
+      tasks.spawn(as_task(endpoint.send(next.node, tag_of(MessageKind::Record, held.number),
+                                        const_buf(out.record))));
       if (whole) {
         publish(out.parameters->w.bytes());
         publish(const_buf(std::span<const float>(out.slots)));
@@ -110,9 +112,9 @@ Task<void> Server::forward(Held& held, Holder next, Outgoing& out) {
 }
 
 // What the next holder tells.
-Task<void> Server::take_news(Held& held) {
+Task<void> Server::take_news(HostedShard& held) {
   while (true) {
-    const Match match{.from = kAnyone, .tag = tag_of(Say::Has, held.number)};
+    const Match match{.from = kAnyone, .tag = tag_of(MessageKind::Has, held.number)};
     const Received received = co_await node_.endpoint.recv(match, mut_buf(held.news));
     require_size(received, Bytes(sizeof held.news));
     if (received.from != held.next.node) continue;
@@ -123,15 +125,15 @@ Task<void> Server::take_news(Held& held) {
 
 Task<Gradient> Server::part(Holder from, std::uint64_t number) {
   require_present(node_, from);
-  const Match match{.from = from.node, .tag = tag_of(Say::Part, number)};
+  const Match match{.from = from.node, .tag = tag_of(MessageKind::Part, number)};
   auto there = std::make_shared<Reading>(co_await node_.endpoint.read(match));
   co_return Gradient{there->data(), there};
 }
 
 // One after the other, in the order in which they were sent.
-Task<void> Server::take_records(Held& held, TaskGroup& tasks) {
+Task<void> Server::take_records(HostedShard& held, TaskGroup& tasks) {
   while (true) {
-    const Match match{.from = kAnyone, .tag = tag_of(Say::Record, held.number)};
+    const Match match{.from = kAnyone, .tag = tag_of(MessageKind::Record, held.number)};
     const Received received = co_await node_.endpoint.recv(match, mut_buf(held.incoming));
     require_size(received, Bytes(sizeof held.incoming));
     const Record record = held.incoming;
@@ -144,13 +146,13 @@ Task<void> Server::take_records(Held& held, TaskGroup& tasks) {
   }
 }
 
-void Server::make_state(Held& held) {
+void Server::make_state(HostedShard& held) {
   const bool first = held.number == 0;
   held.state = std::make_unique<ShardState>(node_, cuts_[held.number], substance_, plan_,
-                                            first ? std::optional(dealer_) : std::nullopt);
+                                            first ? std::optional(scheduler_) : std::nullopt);
 }
 
-Task<void> Server::follow_record(Held& held, Holder from, Record record, TaskGroup& tasks) {
+Task<void> Server::follow_record(HostedShard& held, Holder from, Record record, TaskGroup& tasks) {
   // Who sends it may know of a view that has not come here yet.
   while (held.directory < record.directory) co_await held.changed.wait();
   // What belongs to it is read in any case: its sender waits for that.
@@ -188,8 +190,8 @@ Task<void> Server::follow_record(Held& held, Holder from, Record record, TaskGro
   tasks.spawn(tell(held, from, record.sequence));
 }
 
-Task<void> Server::become_whole(Held& held, const Record& record, std::vector<Gradient> parts,
-                                TaskGroup& tasks) {
+Task<void> Server::become_whole(HostedShard& held, const Record& record,
+                                std::vector<Gradient> parts, TaskGroup& tasks) {
   if (!held.state) make_state(held);
   const auto floats = [](const Gradient& g) {
     const std::size_t n = g.bytes.data == nullptr ? 0 : g.bytes.size.value() / sizeof(float);
@@ -209,13 +211,14 @@ Task<void> Server::become_whole(Held& held, const Record& record, std::vector<Gr
 }
 
 // Tells the holder before when all after have it.
-Task<void> Server::tell(Held& held, Holder before, std::uint64_t sequence) {
+Task<void> Server::tell(HostedShard& held, Holder before, std::uint64_t sequence) {
   while (held.ready && held.at_all < sequence) co_await held.changed.wait();
   if (!held.ready) co_return;
   std::uint64_t& news = news_.take(sequence);
   try {
     require_present(node_, before);
-    co_await node_.endpoint.send(before.node, tag_of(Say::Has, held.number), const_buf(news));
+    co_await node_.endpoint.send(before.node, tag_of(MessageKind::Has, held.number),
+                                 const_buf(news));
   } catch (const PeerLost&) {
     node_.env.probe("ps: the holder before was lost");
   }
@@ -228,9 +231,9 @@ Task<void> Server::follow_directories(TaskGroup& tasks) {
   Generation last{};
   while (true) {
     co_await directories_.after(last);
-    const Directory directory = directories_.now();
+    const ShardDirectory directory = directories_.now();
     last = directory.generation;
-    for (Held& held : held_) {
+    for (HostedShard& held : held_) {
       co_await adopt(held, directory, tasks);
       tasks.spawn(complete_without_lost(held, tasks));
     }
@@ -242,9 +245,9 @@ Task<void> Server::follow_directories(TaskGroup& tasks) {
   }
 }
 
-Task<void> Server::adopt(Held& held, const Directory& directory, TaskGroup& tasks) {
+Task<void> Server::adopt(HostedShard& held, const ShardDirectory& directory, TaskGroup& tasks) {
   const Turn mine = co_await turn(held);
-  const Directory::Place& place = directory.shards[held.number];
+  const ShardDirectory::Place& place = directory.shards[held.number];
   // In one that was left out the next holder may have stood elsewhere, and be without some records.
   if (directory.generation != held.directory.next()) held.next = Holder{};
   held.directory = directory.generation;
@@ -273,8 +276,8 @@ Task<void> Server::adopt(Held& held, const Directory& directory, TaskGroup& task
     held.ours = true;
     make_state(held);
     co_await origin_.load(*held.state);
-    Dealer* const dealer = held.state->dealer();
-    if (dealer != nullptr && directory.generation == Generation(1)) dealer->begin_job();
+    SampleScheduler* const scheduler = held.state->scheduler();
+    if (scheduler != nullptr && directory.generation == Generation(1)) scheduler->begin_job();
     held.ready = true;
     held.next = Holder{};
   }
@@ -282,7 +285,7 @@ Task<void> Server::adopt(Held& held, const Directory& directory, TaskGroup& task
 }
 
 // The next holder gets everything when it is another one than before. REQUIRES: as commit().
-void Server::connect(Held& held, TaskGroup& tasks) {
+void Server::connect(HostedShard& held, TaskGroup& tasks) {
   const Holder* const after = held.chain.after(self());
   const Holder next = after == nullptr ? Holder{} : *after;
   ShardState& state = *held.state;
@@ -312,36 +315,36 @@ Task<void> Server::watch_views() {
   while (true) {
     const ViewPtr view = co_await node_.membership.after(last);
     last = view->generation;
-    for (Held& held : held_) held.changed.notify_all();
+    for (HostedShard& held : held_) held.changed.notify_all();
   }
 }
 
 // Without those who are gone the pushes that wait may be an update. REQUIRES: as commit().
-void Server::complete_if_due(Held& held, TaskGroup& tasks) {
+void Server::complete_if_due(HostedShard& held, TaskGroup& tasks) {
   if (!is_due(held)) return;
   node_.env.probe("ps: an update without somebody who is gone");
   if (rounds(plan_.rule) > 0) return begin_measuring(held, tasks);
   const ShardState& state = *held.state;
   Record record;
   record.kind = Record::Kind::Complete;
-  record.version = version_after(options_.serving.consistency, table_of(held), state.version());
+  record.version = version_after(options_.ps.consistency, table_of(held), state.version());
   commit(held, record, tasks);
 }
 
-Task<void> Server::complete_without_lost(Held& held, TaskGroup& tasks) {
+Task<void> Server::complete_without_lost(HostedShard& held, TaskGroup& tasks) {
   const Turn mine = co_await turn(held);
   if (is_head(held)) complete_if_due(held, tasks);
 }
 
 // What the lost have not finished: the shares in pushes of theirs that came to all shards count,
 // and those that came nowhere are dealt again.
-Task<void> Server::bury_lost(Held& held, TaskGroup& tasks) {
+Task<void> Server::bury_lost(HostedShard& held, TaskGroup& tasks) {
   while (true) {
-    std::optional<std::pair<NodeId, Dealer::Open>> lost;
+    std::optional<std::pair<NodeId, SampleScheduler::Open>> lost;
     {
       const Turn mine = co_await turn(held);
       if (!is_head(held)) co_return;
-      for (const auto& [worker, open] : held.state->dealer()->open())
+      for (const auto& [worker, open] : held.state->scheduler()->open())
         if (!node_.membership.now().has(worker, open.life)) lost.emplace(worker, open);
     }
     if (!lost) co_return;
@@ -349,7 +352,7 @@ Task<void> Server::bury_lost(Held& held, TaskGroup& tasks) {
     const Incarnation life = lost->second.life;
     std::vector<std::uint64_t> clocks;
     for (std::uint32_t k = 0; k < cuts_.size(); ++k) {
-      const Answer answer = co_await client_.inquest(k, worker, life);
+      const Answer answer = co_await client_.query(k, worker, life);
       clocks.push_back(answer.clock);
     }
     const Turn mine = co_await turn(held);

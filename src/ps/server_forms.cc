@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "encoded/message.h"
 #include "ps/factored.h"
-#include "ps/part.h"
+#include "ps/pushed_part.h"
 #include "ps/server.h"
 #include "runtime/slices.h"
 
@@ -65,7 +65,7 @@ Task<std::optional<Gradient>> Server::formed_of_part(NodeId from, const Ask& ask
       packed.bytes.size.value() / sizeof(std::uint32_t));
   // A view may come meanwhile, and the keys of a lost worker go.
   Keys keys = held_[ask.shard].keys[{from, ask.asker}];
-  std::optional<Part> there;
+  std::optional<PushedPart> there;
   co_await node_.env.work(Work::Decode, Elements(words.size()),
                           [&] { there.emplace(cut, words, keys); });
   if (!there->has_keys()) co_return std::nullopt;

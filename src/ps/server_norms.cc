@@ -43,22 +43,22 @@ Known known_in(const std::vector<std::uint64_t>& words) { return static_cast<Kno
 
 }  // namespace
 
-bool Server::is_due(const Held& held) const {
+bool Server::is_due(const HostedShard& held) const {
   if (in_rounds()) return false;  // It is made when all of it is here, whoever is not.
   if (held.state->waiting_pushes() == 0) return false;
-  return completes(options_.serving.consistency, table_of(held), held.state->waiting_pushes(),
+  return completes(options_.ps.consistency, table_of(held), held.state->waiting_pushes(),
                    held.state->version());
 }
 
 // REQUIRES: as commit().
-void Server::begin_measuring(Held& held, TaskGroup& tasks) {
+void Server::begin_measuring(HostedShard& held, TaskGroup& tasks) {
   if (std::exchange(held.measuring, true)) return;
   tasks.spawn(complete_with_norms(held, tasks));
 }
 
 // Waits for others without a turn: who is new comes in meanwhile, and views go on. Who is not the
 // head any more leaves it to the next one.
-Task<void> Server::complete_with_norms(Held& held, TaskGroup& tasks) {
+Task<void> Server::complete_with_norms(HostedShard& held, TaskGroup& tasks) {
   Sums total;
   std::uint64_t version = 0, before = 0, pushes = 0;
   const auto same = [&] {
@@ -72,7 +72,7 @@ Task<void> Server::complete_with_norms(Held& held, TaskGroup& tasks) {
       if (round == 0 && is_head(held)) {
         before = held.state->version();
         pushes = held.state->waiting_pushes();
-        version = version_after(options_.serving.consistency, table_of(held), before);
+        version = version_after(options_.ps.consistency, table_of(held), before);
       }
       if (!same()) break;
       ShardState& state = *held.state;
@@ -110,7 +110,7 @@ Task<void> Server::complete_with_norms(Held& held, TaskGroup& tasks) {
 
 // Adds to the total what all shards have measured in a round, in their order. True: one of them has
 // made the update, and `total` is that of all rounds.
-Task<bool> Server::hear_of_all(Held& held, std::uint64_t version, unsigned round, bool alone,
+Task<bool> Server::hear_of_all(HostedShard& held, std::uint64_t version, unsigned round, bool alone,
                                Sums& total) {
   const Sums own = held.measured[std::pair(version, round)];
   std::vector<std::vector<std::uint64_t>> heard(cuts_.size());
@@ -139,7 +139,7 @@ Task<void> Server::hear_of(std::uint32_t shard, std::uint64_t version, unsigned 
 }
 
 Task<void> Server::answer_sums(NodeId from, Ask ask) {
-  Held& held = held_[ask.shard];
+  HostedShard& held = held_[ask.shard];
   Payload payload;
   while (is_head(held)) {
     const auto part = held.measured.find(std::pair(ask.version, ask.block));

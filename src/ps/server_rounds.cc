@@ -2,7 +2,7 @@
 // are which shard of which step depends on nobody, and neither does the order of their sum: so the
 // parameters come out the same however many workers there are, and whoever is lost.
 //
-//   dealer, when all of the last round is in all parameters, as the first worker tells that has
+//   scheduler, when all of the last round is in all parameters, as the first worker tells that has
 //     read them: deal the next B samples, neighbouring shards to each worker that is in
 //   head, on the sum of a subtree of shards:  keep it, once; when all shards are covered: update
 //   a worker is lost:  tell all others of the round, each of which computes its piece too
@@ -25,8 +25,8 @@
 namespace shoal {
 
 // REQUIRES: it is this one's turn, and the worker is in.
-void Server::push_sum(Held& held, const Ask& ask, std::optional<Gradient> gradient, Answer& answer,
-                      TaskGroup& tasks) {
+void Server::push_sum(HostedShard& held, const Ask& ask, std::optional<Gradient> gradient,
+                      Answer& answer, TaskGroup& tasks) {
   const ShardState& state = *held.state;
   const Subtree of{ask.from, ask.to};
   const std::uint64_t after = ask.clock + ask.steps;
@@ -56,14 +56,14 @@ void Server::push_sum(Held& held, const Ask& ask, std::optional<Gradient> gradie
   commit(held, record, std::move(gradient), tasks);
 }
 
-// The dealer may have been loaded as it was saved, and not know what its workers are at: whatever
-// this one does not have counts as lost. REQUIRES: as commit().
-void Server::recall_round(Held& held, const Ask& ask, TaskGroup& tasks) {
-  Dealer* const dealer = held.state->dealer();
-  if (dealer == nullptr || ask.clock < held.state->version() ||
-      (dealer->round() && dealer->round()->number >= ask.clock))
+// The scheduler may have been loaded as it was saved, and not know what its workers are at:
+// whatever this one does not have counts as lost. REQUIRES: as commit().
+void Server::recall_round(HostedShard& held, const Ask& ask, TaskGroup& tasks) {
+  SampleScheduler* const scheduler = held.state->scheduler();
+  if (scheduler == nullptr || ask.clock < held.state->version() ||
+      (scheduler->round() && scheduler->round()->number >= ask.clock))
     return;
-  node_.env.probe("ps: a round that was dealt before the dealer was loaded");
+  node_.env.probe("ps: a round that was dealt before the scheduler was loaded");
   std::vector<RoundPiece> pieces{{ask.worker, ask.life, ask.from, ask.to}};
   if (ask.from > 0) pieces.push_back({ask.worker, ask.life, 0, ask.from, true});
   if (ask.to < plan_.shards) pieces.push_back({ask.worker, ask.life, ask.to, plan_.shards, true});
@@ -78,19 +78,20 @@ void Server::recall_round(Held& held, const Ask& ask, TaskGroup& tasks) {
 
 // After the push of a step, and before the next one. A shard that was loaded as it was saved may be
 // behind: but where a later step is under way all before were in the parameters of all shards.
-bool Server::may_read_round(Held& held, std::uint64_t clock) const {
+bool Server::may_read_round(HostedShard& held, std::uint64_t clock) const {
   if (held.state->version() >= clock) return true;
-  const Dealer* const dealer = held.state->dealer();
-  if (dealer != nullptr && dealer->round() && dealer->round()->number >= clock) return true;
+  const SampleScheduler* const scheduler = held.state->scheduler();
+  if (scheduler != nullptr && scheduler->round() && scheduler->round()->number >= clock)
+    return true;
   const std::optional<std::uint64_t> most = held.state->most_waiting();
   return !most || *most > clock;
 }
 
 // A piece that nobody will push who has begun the round.
-const RoundPiece* Server::left_behind(const Held& held) const {
-  const Dealer& dealer = *held.state->dealer();
+const RoundPiece* Server::left_behind(const HostedShard& held) const {
+  const SampleScheduler& scheduler = *held.state->scheduler();
   const RoundPiece* lost = nullptr;
-  for (const RoundPiece& p : dealer.pieces()) {
+  for (const RoundPiece& p : scheduler.pieces()) {
     if (!p.lost) return nullptr;
     if (lost == nullptr) lost = &p;
   }
@@ -98,21 +99,22 @@ const RoundPiece* Server::left_behind(const Held& held) const {
 }
 
 // False: this is not the head any more.
-Task<bool> Server::share_of_round(Held& held, const Ask& ask, Answer& answer, TaskGroup& tasks) {
+Task<bool> Server::share_of_round(HostedShard& held, const Ask& ask, Answer& answer,
+                                  TaskGroup& tasks) {
   const Asking asks(*this, {ask.worker, ask.life}, ask.share);
   held.changed.notify_all();
-  const auto dealer = [&] { return held.state->dealer(); };
+  const auto scheduler = [&] { return held.state->scheduler(); };
   // The round at hand, unless this worker has seen it in the parameters of all shards.
   const auto goes_on = [&] {
-    return dealer()->round() && !dealer()->settles_round(ask.worker, ask.life, ask.settled);
+    return scheduler()->round() && !scheduler()->settles_round(ask.worker, ask.life, ask.settled);
   };
   const auto must_wait = [&] {
     if (held.busy) return true;
     if (!is_head(held) || !node_.membership.now().has(ask.worker, ask.life)) return false;
     if (goes_on())
-      return dealer()->piece_of(ask.worker, ask.life) == nullptr && left_behind(held) == nullptr &&
-             dealer()->left() > 0;
-    return dealer()->at_start() && ask.stops == 0 && !all_are_in();
+      return scheduler()->piece_of(ask.worker, ask.life) == nullptr &&
+             left_behind(held) == nullptr && scheduler()->left() > 0;
+    return scheduler()->at_start() && ask.stops == 0 && !all_are_in();
   };
   while (must_wait()) co_await held.changed.wait();
   const Turn mine(held);
@@ -121,23 +123,24 @@ Task<bool> Server::share_of_round(Held& held, const Ask& ask, Answer& answer, Ta
   stop_if_asked(held, ask, tasks);
   if (!goes_on()) {
     deal_round(held, ask, tasks);
-  } else if (dealer()->piece_of(ask.worker, ask.life) == nullptr && left_behind(held) != nullptr) {
+  } else if (scheduler()->piece_of(ask.worker, ask.life) == nullptr &&
+             left_behind(held) != nullptr) {
     node_.env.probe("ps: a lost piece was taken by another worker");
     RoundPiece piece = *left_behind(held);
     piece.worker = ask.worker;
     piece.life = ask.life;
     piece.lost = false;
     Record record;
-    record.share = dealer()->round()->number;
+    record.share = scheduler()->round()->number;
     commit_pieces(held, record, std::span(&piece, 1), tasks);
   }
-  const RoundPiece* const own = goes_on() ? dealer()->piece_of(ask.worker, ask.life) : nullptr;
-  if (own != nullptr) tell_piece(*dealer()->round(), *own, answer);
-  answer.ended = dealer()->ended();
-  answer.epoch = dealer()->past();
-  if (own == nullptr && dealer()->over()) {
+  const RoundPiece* const own = goes_on() ? scheduler()->piece_of(ask.worker, ask.life) : nullptr;
+  if (own != nullptr) tell_piece(*scheduler()->round(), *own, answer);
+  answer.ended = scheduler()->ended();
+  answer.epoch = scheduler()->past();
+  if (own == nullptr && scheduler()->over()) {
     answer.kind = Answer::Kind::Over;
-    answer.epoch = dealer()->epoch();
+    answer.epoch = scheduler()->epoch();
   }
   co_return true;
 }
@@ -152,9 +155,9 @@ void Server::tell_piece(const Round& round, const RoundPiece& piece, Answer& ans
 
 // To all who have asked, and to those who are about to: they have a piece of the last round. Shards
 // without samples, which come last, belong to the last of them. REQUIRES: as commit().
-void Server::deal_round(Held& held, const Ask& ask, TaskGroup& tasks) {
-  const Dealer& dealer = *held.state->dealer();
-  const std::uint64_t n = std::min(dealer.left(), ask.wants_share);
+void Server::deal_round(HostedShard& held, const Ask& ask, TaskGroup& tasks) {
+  const SampleScheduler& scheduler = *held.state->scheduler();
+  const std::uint64_t n = std::min(scheduler.left(), ask.wants_share);
   if (n == 0) return;
   std::uint64_t number = std::max(held.state->version(), ask.share);
   std::vector<Holder> all;
@@ -162,7 +165,8 @@ void Server::deal_round(Held& held, const Ask& ask, TaskGroup& tasks) {
     const Holder one{row.worker, row.life};
     const auto asks = asking_.find(one);
     if (asks != asking_.end()) number = std::max(number, asks->second);
-    if (asks != asking_.end() || dealer.piece_of(one.node, one.life) != nullptr) all.push_back(one);
+    if (asks != asking_.end() || scheduler.piece_of(one.node, one.life) != nullptr)
+      all.push_back(one);
   }
   const std::uint64_t shards = std::min<std::uint64_t>(n, plan_.shards);
   const std::uint64_t workers = std::min<std::uint64_t>(shards, all.size());
@@ -181,7 +185,7 @@ void Server::deal_round(Held& held, const Ask& ask, TaskGroup& tasks) {
   commit_pieces(held, record, pieces, tasks);
 }
 
-void Server::commit_pieces(Held& held, Record record, std::span<const RoundPiece> pieces,
+void Server::commit_pieces(HostedShard& held, Record record, std::span<const RoundPiece> pieces,
                            TaskGroup& tasks) {
   const auto words = std::make_shared<const std::vector<std::uint64_t>>(to_words(pieces));
   record.kind = Record::Kind::Deal;
@@ -192,37 +196,37 @@ void Server::commit_pieces(Held& held, Record record, std::span<const RoundPiece
 
 // As soon as there is one that the worker does not know of, or when it has left.
 Task<void> Server::answer_follow_round(NodeId from, Ask ask) {
-  Held& held = held_[ask.shard];
+  HostedShard& held = held_[ask.shard];
   const auto here = [&] {
     if (!is_head(held)) return false;
     const ClockRow* const row = held.state->table().find(ask.worker, ask.life);
     return row != nullptr && !row->away;
   };
   const auto known = [&] {
-    return held.state->dealer()->round()->number == ask.share ? ask.block : 0;
+    return held.state->scheduler()->round()->number == ask.share ? ask.block : 0;
   };
   const auto more = [&] {
-    const Dealer& dealer = *held.state->dealer();
-    return dealer.round() && dealer.lost().size() > known();
+    const SampleScheduler& scheduler = *held.state->scheduler();
+    return scheduler.round() && scheduler.lost().size() > known();
   };
   while (here() && !more()) co_await held.changed.wait();
   Answer answer;
   if (!is_head(held)) {
     answer.kind = Answer::Kind::NotHere;
   } else if (here()) {
-    const Dealer& dealer = *held.state->dealer();
+    const SampleScheduler& scheduler = *held.state->scheduler();
     answer.block = static_cast<std::uint32_t>(known() + 1);
-    tell_piece(*dealer.round(), dealer.lost()[answer.block - 1], answer);
+    tell_piece(*scheduler.round(), scheduler.lost()[answer.block - 1], answer);
   }
   co_await reply(from, ask, answer);
 }
 
 // What the lost have not pushed others compute.
-Task<void> Server::bury_lost_pieces(Held& held, TaskGroup& tasks) {
+Task<void> Server::bury_lost_pieces(HostedShard& held, TaskGroup& tasks) {
   const Turn mine = co_await turn(held);
   if (!is_head(held)) co_return;
   std::vector<Holder> lost;
-  for (const RoundPiece& p : held.state->dealer()->pieces())
+  for (const RoundPiece& p : held.state->scheduler()->pieces())
     if (!p.lost && !node_.membership.now().has(p.worker, p.life))
       lost.push_back({p.worker, p.life});
   for (const Holder& one : lost) {

@@ -12,7 +12,7 @@ namespace shoal {
 
 Task<void> Server::answer_train(NodeId from, Ask ask, std::optional<Gradient> gradient,
                                 TaskGroup& tasks) {
-  Held& held = held_[ask.shard];
+  HostedShard& held = held_[ask.shard];
   Answer answer;
   co_await push(held, ask, std::move(gradient), answer, tasks);
   if (held.announced.erase({from, ask.number}) > 0) held.changed.notify_all();
@@ -28,7 +28,7 @@ Task<void> Server::answer_train(NodeId from, Ask ask, std::optional<Gradient> gr
   if (is_head(held) && dealt && answer.kind == Answer::Kind::Fine && ask.wants_read != 0) {
     const auto row = [&] { return held.state->table().find(from, ask.life); };
     const std::uint64_t before = held.announcements;
-    const bool backup = options_.serving.consistency.kind == Consistency::Kind::Backup;
+    const bool backup = options_.ps.consistency.kind == Consistency::Kind::Backup;
     const auto waits = [&] {
       return is_awaited(held, before) || (backup && held.state->waits(from)) ||
              !may_read_now(held, answer.clock);
@@ -40,7 +40,7 @@ Task<void> Server::answer_train(NodeId from, Ask ask, std::optional<Gradient> gr
       payload.parameters = held.state->parameters();
       answer.version = held.state->version();
       answer.least = least_of(held, answer.clock);
-      if (options_.serving.compensation.lambda > 0) held.read[from] = payload.parameters;
+      if (options_.ps.compensation.lambda > 0) held.read[from] = payload.parameters;
       if (ClockRow* const own = row()) {
         own->waits = false;
         own->unseen = 0;
@@ -57,17 +57,17 @@ Task<void> Server::answer_train(NodeId from, Ask ask, std::optional<Gradient> gr
 }
 
 // Hsieh et al. 2017 (Gaia): a push that was announced before is not in yet.
-bool Server::is_awaited(const Held& held, std::uint64_t before) {
+bool Server::is_awaited(const HostedShard& held, std::uint64_t before) {
   return std::ranges::any_of(held.announced, [&](const auto& a) { return a.second < before; });
 }
 
 // All workers' steps up to it have come here.
-std::uint64_t Server::least_of(const Held& held, std::uint64_t otherwise) const {
+std::uint64_t Server::least_of(const HostedShard& held, std::uint64_t otherwise) const {
   return held.state->table().least(node_.membership.now()).value_or(otherwise);
 }
 
-bool Server::may_read_now(Held& held, std::uint64_t clock) const {
-  const Consistency& c = options_.serving.consistency;
+bool Server::may_read_now(HostedShard& held, std::uint64_t clock) const {
+  const Consistency& c = options_.ps.consistency;
   if (in_rounds()) return may_read_round(held, clock);
   if (!moves_in_step(c) && c.kind != Consistency::Kind::Bounded) return true;
   return may_read(c, table_of(held), clock, held.state->version(), held.state->waiting_pushes());
@@ -76,7 +76,7 @@ bool Server::may_read_now(Held& held, std::uint64_t clock) const {
 // Dai et al. 2015 (ESSP): what is new goes to those who want it when the slowest has advanced.
 Task<void> Server::answer_follow(NodeId from, Ask ask) {
   if (in_rounds()) co_return co_await answer_follow_round(from, ask);
-  Held& held = held_[ask.shard];
+  HostedShard& held = held_[ask.shard];
   const auto row = [&] { return held.state->table().find(from, ask.life); };
   const auto here = [&] { return is_head(held) && row() != nullptr && !row()->away; };
   while (here() && least_of(held, ask.clock) <= ask.clock) co_await held.changed.wait();
@@ -93,8 +93,8 @@ Task<void> Server::answer_follow(NodeId from, Ask ask) {
   co_await reply(from, ask, answer, std::move(payload));
 }
 
-void Server::record_read(const Held& held, NodeId reader, std::uint64_t clock) {
-  if (options_.serving.consistency.kind != Consistency::Kind::Bounded) return;
+void Server::record_read(const HostedShard& held, NodeId reader, std::uint64_t clock) {
+  if (options_.ps.consistency.kind != Consistency::Kind::Bounded) return;
   const std::optional<std::uint64_t> least = held.state->table().least(node_.membership.now());
   if (!least) return;
   Event event;
@@ -103,16 +103,15 @@ void Server::record_read(const Held& held, NodeId reader, std::uint64_t clock) {
   event.group = kServing;
   event.a = clock;
   event.b = *least;
-  event.c = options_.serving.consistency.bound;
+  event.c = options_.ps.consistency.bound;
   // In step a clock may lag behind the version, after a server was lost with its shard.
-  if (moves_in_step(options_.serving.consistency))
-    event.b = std::max(event.b, held.state->version());
+  if (moves_in_step(options_.ps.consistency)) event.b = std::max(event.b, held.state->version());
   // Of a round all that comes before was in the parameters when it was dealt.
   if (in_rounds()) event.b = std::max(event.b, clock);
   node_.env.record(event);
 }
 
-Task<void> Server::push(Held& held, const Ask& ask, std::optional<Gradient> gradient,
+Task<void> Server::push(HostedShard& held, const Ask& ask, std::optional<Gradient> gradient,
                         Answer& answer, TaskGroup& tasks) {
   const double change = co_await change_by(ask, gradient);
   const Turn mine = co_await turn_of(held, ask);
@@ -138,9 +137,9 @@ Task<void> Server::push(Held& held, const Ask& ask, std::optional<Gradient> grad
   record.samples = ask.samples;
   record.change = change;
   answer.staleness = state.version() - std::min(state.version(), ask.based_on);
-  if (options_.serving.weigh == Weigh::Staleness)
+  if (options_.ps.weigh == Weigh::Staleness)
     record.weight = 1 / (1 + static_cast<double>(answer.staleness));
-  if (options_.serving.weigh == Weigh::Workers) record.weight = 1 / static_cast<double>(workers());
+  if (options_.ps.weigh == Weigh::Workers) record.weight = 1 / static_cast<double>(workers());
   if (admission == Admission::Never) {
     node_.env.probe("ps: a push was rejected");
     record.kind = Record::Kind::Reject;
@@ -148,20 +147,20 @@ Task<void> Server::push(Held& held, const Ask& ask, std::optional<Gradient> grad
   } else {
     record.kind = Record::Kind::Push;
     ClockTable table;
-    if (counts_clocks(options_.serving.consistency)) table = table_of(held);
+    if (counts_clocks(options_.ps.consistency)) table = table_of(held);
     if (ClockRow* const own = table.find(ask.worker, ask.life)) own->clock = after;
     const std::uint64_t pushes = state.waiting_pushes() + 1;
     // One that comes after its step was made without it waits for nobody.
-    const bool late = moves_in_step(options_.serving.consistency) && after <= state.version();
+    const bool late = moves_in_step(options_.ps.consistency) && after <= state.version();
     const bool complete =
-        late || completes(options_.serving.consistency, table, pushes, state.version());
+        late || completes(options_.ps.consistency, table, pushes, state.version());
     const bool norms = rounds(plan_.rule) > 0;
     record.complete = complete && !norms ? 1 : 0;
-    record.version = version_after(options_.serving.consistency, table, state.version());
+    record.version = version_after(options_.ps.consistency, table, state.version());
     // Where nobody waits the worker goes on, and uses its range again.
-    if (options_.serving.compensation.lambda > 0) {
+    if (options_.ps.compensation.lambda > 0) {
       gradient = co_await compensated(held, ask, *gradient);
-    } else if (!complete && !goes_by_steps(options_.serving.consistency)) {
+    } else if (!complete && !goes_by_steps(options_.ps.consistency)) {
       gradient = co_await copy_of(*gradient);
     }
     commit(held, record, std::move(gradient), tasks);
@@ -172,12 +171,12 @@ Task<void> Server::push(Held& held, const Ask& ask, std::optional<Gradient> grad
 }
 
 // Lets others have their turn as long as it has to wait; then it is this one's again.
-Task<Admission> Server::admitted(Held& held, const Ask& ask, double change) {
+Task<Admission> Server::admitted(HostedShard& held, const Ask& ask, double change) {
   const auto row = [&] { return held.state->table().find(ask.worker, ask.life); };
   const auto admission = [&] {
     ClockTable others;
-    if (options_.serving.consistency.kind == Consistency::Kind::Value) others = table_of(held);
-    return admits(options_.serving.consistency, others, *row(), held.state->version(), ask.based_on,
+    if (options_.ps.consistency.kind == Consistency::Kind::Value) others = table_of(held);
+    return admits(options_.ps.consistency, others, *row(), held.state->version(), ask.based_on,
                   change);
   };
   if (admission() != Admission::Later) co_return admission();
@@ -207,9 +206,9 @@ Task<Gradient> Server::copy_of(const Gradient& gradient) {
 }
 
 // g + lambda g g (w now - w then), of the mean gradient; g where w then is not known any more.
-Task<Gradient> Server::compensated(Held& held, const Ask& ask, Gradient gradient) {
+Task<Gradient> Server::compensated(HostedShard& held, const Ask& ask, Gradient gradient) {
   constexpr float kKeep = 0.95F, kEpsilon = 1e-7F;  // of the mean square, as in the paper
-  const Compensation& by = options_.serving.compensation;
+  const Compensation& by = options_.ps.compensation;
   const auto then = held.read.find(ask.worker);
   const Elements n(gradient.bytes.size.value() / sizeof(float));
   auto own = std::make_shared<Arena>(node_.endpoint, n, substance_);
@@ -241,8 +240,7 @@ Task<Gradient> Server::compensated(Held& held, const Ask& ask, Gradient gradient
 // Of plain SGD, to which the value bound is confined: eta max |g| / B.
 Task<double> Server::change_by(const Ask& ask, const std::optional<Gradient>& gradient) {
   double most = 0;
-  if (options_.serving.consistency.kind != Consistency::Kind::Value || ask.samples == 0)
-    co_return most;
+  if (options_.ps.consistency.kind != Consistency::Kind::Value || ask.samples == 0) co_return most;
   const auto* const g = reinterpret_cast<const float*>(gradient->bytes.data);
   const std::size_t n = cuts_[ask.shard].n.value();
   co_await in_slices(node_.env, Work::Reduce, n, g == nullptr, Order::Forward, 1,
@@ -261,14 +259,13 @@ Task<double> Server::change_by(const Ask& ask, const std::optional<Gradient>& gr
 bool Server::all_are_in() const {
   const View& view = node_.membership.now();
   return std::ranges::all_of(view.members, [&](const Member& m) {
-    return !leads(view, options_.serving.groups, m.node) ||
-           asking_.contains({m.node, m.incarnation});
+    return !leads(view, options_.ps.groups, m.node) || asking_.contains({m.node, m.incarnation});
   });
 }
 
 // By another life of the worker, which is to be looked into first.
-bool Server::left_open(const Held& held, NodeId worker, Incarnation life) const {
-  const auto& open = held.state->dealer()->open();
+bool Server::left_open(const HostedShard& held, NodeId worker, Incarnation life) const {
+  const auto& open = held.state->scheduler()->open();
   const auto it = open.find(worker);
   return it != open.end() && it->second.life != life;
 }
@@ -276,12 +273,12 @@ bool Server::left_open(const Held& held, NodeId worker, Incarnation life) const 
 std::uint64_t Server::workers() const {
   const View& view = node_.membership.now();
   return static_cast<std::uint64_t>(std::ranges::count_if(
-      view.members, [&](const Member& m) { return leads(view, options_.serving.groups, m.node); }));
+      view.members, [&](const Member& m) { return leads(view, options_.ps.groups, m.node); }));
 }
 
 // One worker alone makes the first updates.
-bool Server::warming_up(const Held& held) const {
-  return held.state != nullptr && held.state->version() < options_.serving.warm_start;
+bool Server::warming_up(const HostedShard& held) const {
+  return held.state != nullptr && held.state->version() < options_.ps.warm_start;
 }
 bool Server::goes_first(NodeId worker) const {
   const View& view = node_.membership.now();
@@ -289,8 +286,8 @@ bool Server::goes_first(NodeId worker) const {
       view.members, [&](const Member& m) { return m.role == Role::Worker && m.node < worker; });
 }
 
-void Server::stop_if_asked(Held& held, const Ask& ask, TaskGroup& tasks) {
-  if (ask.stops == 0 || held.state->dealer()->stopped()) return;
+void Server::stop_if_asked(HostedShard& held, const Ask& ask, TaskGroup& tasks) {
+  if (ask.stops == 0 || held.state->scheduler()->stopped()) return;
   Record record;
   record.kind = Record::Kind::Stop;
   record.end = ask.stops;
@@ -298,17 +295,18 @@ void Server::stop_if_asked(Held& held, const Ask& ask, TaskGroup& tasks) {
 }
 
 // False: this is not the head any more.
-Task<bool> Server::share(Held& held, const Ask& ask, Answer& answer, TaskGroup& tasks) {
+Task<bool> Server::share(HostedShard& held, const Ask& ask, Answer& answer, TaskGroup& tasks) {
   const Asking asks(*this, {ask.worker, ask.life}, ask.share);
   held.changed.notify_all();
-  const auto dealer = [&] { return held.state->dealer(); };
-  const bool together = options_.serving.consistency.kind == Consistency::Kind::Bounded ||
-                        goes_by_steps(options_.serving.consistency);
+  const auto scheduler = [&] { return held.state->scheduler(); };
+  const bool together = options_.ps.consistency.kind == Consistency::Kind::Bounded ||
+                        goes_by_steps(options_.ps.consistency);
   const auto must_wait = [&] {
     if (held.busy) return true;
     if (!is_head(held) || !node_.membership.now().has(ask.worker, ask.life)) return false;
     if (left_open(held, ask.worker, ask.life)) return true;
-    return together && dealer()->at_start() && ask.stops == 0 && !warming_up(held) && !all_are_in();
+    return together && scheduler()->at_start() && ask.stops == 0 && !warming_up(held) &&
+           !all_are_in();
   };
   while (must_wait()) co_await held.changed.wait();
   const Turn mine(held);
@@ -316,39 +314,38 @@ Task<bool> Server::share(Held& held, const Ask& ask, Answer& answer, TaskGroup& 
   require_present(node_, {ask.worker, ask.life});  // It may have been buried.
   stop_if_asked(held, ask, tasks);
   deal(held, ask, tasks);
-  answer.share = dealer()->dealt(ask.worker, ask.life, ask.share).value_or(Share());
-  answer.ended = dealer()->ended();
-  answer.epoch = dealer()->past();
-  if (answer.share.n == 0 && dealer()->over()) {
+  answer.share = scheduler()->dealt(ask.worker, ask.life, ask.share).value_or(Share());
+  answer.ended = scheduler()->ended();
+  answer.epoch = scheduler()->past();
+  if (answer.share.n == 0 && scheduler()->over()) {
     answer.kind = Answer::Kind::Over;
-    answer.epoch = dealer()->epoch();
+    answer.epoch = scheduler()->epoch();
   }
   co_return true;
 }
 
 // In step a round is dealt at once to all who will ask for it, the same to each whoever is first.
 // REQUIRES: it is this one's turn.
-void Server::deal(Held& held, const Ask& ask, TaskGroup& tasks) {
-  const Dealer& dealer = *held.state->dealer();
+void Server::deal(HostedShard& held, const Ask& ask, TaskGroup& tasks) {
+  const SampleScheduler& scheduler = *held.state->scheduler();
   std::vector<Holder> all{{ask.worker, ask.life}};
-  if (moves_in_step(options_.serving.consistency) &&
-      !dealer.dealt(ask.worker, ask.life, ask.share)) {
+  if (moves_in_step(options_.ps.consistency) && !scheduler.dealt(ask.worker, ask.life, ask.share)) {
     all.clear();
     for (const ClockRow& row : table_of(held).rows) {
       const Holder one{row.worker, row.life};
       const auto asks = asking_.find(one);
       const bool now = asks != asking_.end() && asks->second == ask.share &&
                        !left_open(held, one.node, one.life);
-      const bool soon = asks == asking_.end() && dealer.next(one.node, one.life) == ask.share;
+      const bool soon = asks == asking_.end() && scheduler.next(one.node, one.life) == ask.share;
       if (now || soon) all.push_back(one);
     }
   }
   // A group has the shares of its members, one after the other.
   std::vector<std::uint64_t> members;
   for (const Holder& one : all)
-    members.push_back(members_of(node_.membership.now(), options_.serving.groups, one.node));
+    members.push_back(members_of(node_.membership.now(), options_.ps.groups, one.node));
   const std::uint64_t workers = std::accumulate(members.begin(), members.end(), std::uint64_t{0});
-  const std::uint64_t round = std::min(dealer.left(), ask.wants_share * workers);
+  const std::uint64_t round = std::min(scheduler.left(), ask.wants_share * workers);
   const auto below = [&](std::uint64_t worker) {
     return worker * (round / workers) + std::min(worker, round % workers);
   };

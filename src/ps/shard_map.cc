@@ -61,17 +61,17 @@ std::vector<Holder> servers_of(const View& view) {
   return servers;
 }
 
-Directory assign(const View& view, std::span<const Holding> told, std::size_t shards,
-                 std::size_t copies) {
+ShardDirectory assign(const View& view, std::span<const Holding> told, std::size_t shards,
+                      std::size_t copies) {
   std::vector<std::vector<Holding>> of_shard(shards);
   for (const Holding& holding : told) of_shard[holding.shard].push_back(holding);
   const std::vector<Holder> servers = servers_of(view);
-  Directory directory{view.generation, {}};
+  ShardDirectory directory{view.generation, {}};
   for (std::size_t k = 0; k < shards; ++k) {
     std::vector<Holding>& holders = of_shard[k];
     std::ranges::sort(holders, {}, &Holding::who);
     std::ranges::sort(holders, stands_before);
-    Directory::Place place;
+    ShardDirectory::Place place;
     place.fresh = holders.empty() ? 1 : 0;
     const auto add = [&](const Holder& who) {
       if (place.chain.n < std::min(copies, kCopiesMax) && !place.chain.has(who))

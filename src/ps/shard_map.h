@@ -50,7 +50,7 @@ struct Holding {
   Chain chain;  // that it was last told of
 };
 
-struct Directory {
+struct ShardDirectory {
   struct Place {
     Chain chain;
     std::uint32_t fresh = 0;  // 1: nobody has the state; the head must get it from elsewhere
@@ -64,7 +64,7 @@ std::vector<Holder> servers_of(const View& view);
 
 // `told`: by all members, in any order. Those who have a shard keep it, in the order of its chain;
 // others are added until there are `copies`.
-Directory assign(const View& view, std::span<const Holding> told, std::size_t shards,
-                 std::size_t copies);
+ShardDirectory assign(const View& view, std::span<const Holding> told, std::size_t shards,
+                      std::size_t copies);
 
 }  // namespace shoal

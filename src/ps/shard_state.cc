@@ -38,14 +38,14 @@ void sort_by_worker(auto& pushes) {
 }  // namespace
 
 ShardState::ShardState(Node& node, ShardCut cut, Substance substance, const UpdatePlan& plan,
-                       std::optional<Dealer> dealer)
+                       std::optional<SampleScheduler> scheduler)
     : node_(node),
       cut_(cut),
       substance_(substance),
       plan_(plan),
       sum_(rounds(plan.rule) > 0 || plan.shards > 0 ? cut.n : Elements(0), substance),
       slots_(cut.n * shoal::slots(plan.rule), substance),
-      dealer_(std::move(dealer)) {
+      scheduler_(std::move(scheduler)) {
   now_ = spare();
 }
 
@@ -66,7 +66,7 @@ bool ShardState::apply(Record record, std::optional<Gradient> gradient) {
     case Record::Kind::Enter: table_.enter(record.worker, record.life, record.clock); break;
     case Record::Kind::Leave:
       if (ClockRow* const row = table_.find(record.worker, record.life)) row->away = true;
-      if (dealer_) dealer_->leave(record.worker, record.life, record.settled);
+      if (scheduler_) scheduler_->leave(record.worker, record.life, record.settled);
       break;
     case Record::Kind::Push: {
       ClockRow* const row = table_.find(record.worker, record.life);
@@ -95,9 +95,9 @@ bool ShardState::apply(Record record, std::optional<Gradient> gradient) {
     case Record::Kind::Reject: {
       ClockRow* const row = table_.find(record.worker, record.life);
       SHOAL_CHECK(row != nullptr, "a push of node {}, which never came in", record.worker);
-      if (dealer_)
+      if (scheduler_)
         for (std::uint64_t share = row->clock; share < record.clock; ++share)
-          dealer_->drop(record.worker, record.life, share);
+          scheduler_->drop(record.worker, record.life, share);
       row->clock = record.clock;
       break;
     }
@@ -109,29 +109,30 @@ bool ShardState::apply(Record record, std::optional<Gradient> gradient) {
         const std::vector<RoundPiece> pieces = pieces_from(words_of(*gradient));
         const Round round{record.share, {record.version, record.clock, record.n}};
         if (record.end != 0) {
-          dealer_->recall_round(round, pieces);
+          scheduler_->recall_round(round, pieces);
         } else {
-          dealer_->deal_round(record.share, record.n, pieces);
+          scheduler_->deal_round(record.share, record.n, pieces);
         }
         break;
       }
-      dealer_->deal(
+      scheduler_->deal(
           {record.worker, record.life, record.share, record.settled, record.n, record.clock});
       break;
     case Record::Kind::Lose:
-      dealer_->lose(record.worker, record.life, record.clock, static_cast<SampleEnd>(record.end));
+      scheduler_->lose(record.worker, record.life, record.clock,
+                       static_cast<SampleEnd>(record.end));
       break;
     case Record::Kind::Score:
-      dealer_->score(record.version, static_cast<std::uint32_t>(record.n), record.score);
+      scheduler_->score(record.version, static_cast<std::uint32_t>(record.n), record.score);
       break;
     case Record::Kind::Rest: {
       const std::span<const float> told = floats_of(*gradient);
       rest_ = std::make_shared<const std::vector<float>>(told.begin(), told.end());
-      dealer_->rest_told(record.version);
+      scheduler_->rest_told(record.version);
       break;
     }
-    case Record::Kind::Saved: dealer_->saved(record.version); break;
-    case Record::Kind::Stop: dealer_->stop(static_cast<Ending>(record.end)); break;
+    case Record::Kind::Saved: scheduler_->saved(record.version); break;
+    case Record::Kind::Stop: scheduler_->stop(static_cast<Ending>(record.end)); break;
     case Record::Kind::Whole: SHOAL_CHECK(false, "restore() takes it"); break;
   }
   if (complete) begin_update(record.version, std::move(sums));
@@ -202,7 +203,7 @@ Task<void> ShardState::add_up(std::vector<Pending>& pushes) {
 }
 
 Task<Sums> ShardState::measure(unsigned round, const Sums& so_far) {
-  const Shard shard{now_->w.all(), sum_.all(), slots_.all(), cut_.at, plan_.segments};
+  const UpdateTarget shard{now_->w.all(), sum_.all(), slots_.all(), cut_.at, plan_.segments};
   return shoal::measure(node_.env, plan_.rule, step_of(pending_), shard, round, so_far);
 }
 
@@ -235,7 +236,7 @@ Task<void> ShardState::update_piece(Elements at, Elements n) {
   const bool norms = rounds(plan_.rule) > 0;
   const bool added_up = norms || plan_.shards > 0;
   const Range g = added_up ? sum_.range(at, n) : now_->w.range(at, n);
-  Shard shard{now_->w.range(at, n), g, slots, cut_.at + at, plan_.segments};
+  UpdateTarget shard{now_->w.range(at, n), g, slots, cut_.at + at, plan_.segments};
   shard.stride = cut_.n;
   if (!added_up) shard.terms = terms;
   if (before_ != now_) {
@@ -264,7 +265,7 @@ std::vector<std::uint64_t> ShardState::words() const {
   all.push_back(rest_ ? rest_->size() : 0);
   for (std::size_t i = 0; rest_ && i < rest_->size(); ++i)
     all.push_back(std::bit_cast<std::uint32_t>((*rest_)[i]));
-  if (dealer_) add(dealer_->words());
+  if (scheduler_) add(scheduler_->words());
   return all;
 }
 
@@ -342,7 +343,7 @@ void ShardState::restore(const Record& whole, const Image& image,
       rest.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(word)));
     rest_ = std::make_shared<const std::vector<float>>(std::move(rest));
   }
-  if (dealer_) dealer_->restore(words);
+  if (scheduler_) scheduler_->restore(words);
 }
 
 }  // namespace shoal

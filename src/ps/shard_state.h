@@ -1,5 +1,5 @@
 // A shard as a state machine: parameters, the optimizer's slots, clocks, and for the first one the
-// dealer. Its head decides which records are made; whoever applies the same records to the same
+// scheduler. Its head decides which records are made; whoever applies the same records to the same
 // state, in order, comes to the same bits.
 #pragma once
 
@@ -16,8 +16,8 @@
 #include "optim/rule.h"
 #include "optim/update.h"
 #include "ps/consistency.h"
-#include "ps/dealer.h"
 #include "ps/protocol.h"
+#include "ps/sample_scheduler.h"
 #include "ps/shard_map.h"
 #include "runtime/channel.h"
 #include "runtime/node.h"
@@ -66,9 +66,9 @@ struct Version {
 
 class ShardState {
  public:
-  // `dealer`: of the first shard.
+  // `scheduler`: of the first shard.
   ShardState(Node& node, ShardCut cut, Substance substance, const UpdatePlan& plan,
-             std::optional<Dealer> dealer);
+             std::optional<SampleScheduler> scheduler);
 
   // REQUIRES: the record is the next one (sequence() + 1). True: it begins an update, which is as
   // good as made for who asks, but for the parameters themselves; update() is to be called then.
@@ -111,7 +111,7 @@ class ShardState {
   std::optional<std::uint64_t> most_waiting() const;
   ClockTable& table() { return table_; }
   const ClockTable& table() const { return table_; }
-  Dealer* dealer() { return dealer_ ? &*dealer_ : nullptr; }
+  SampleScheduler* scheduler() { return scheduler_ ? &*scheduler_ : nullptr; }
   const Staleness& staleness() const { return staleness_; }
   // Of the model's state, as a worker told it last; null: none did.
   std::shared_ptr<const std::vector<float>> rest() const { return rest_; }
@@ -150,7 +150,7 @@ class ShardState {
   bool added_up_ = false;
   std::map<std::uint64_t, Sums> sums_;
   Arena slots_;
-  std::optional<Dealer> dealer_;
+  std::optional<SampleScheduler> scheduler_;
   std::shared_ptr<const std::vector<float>> rest_;
   Staleness staleness_;
 };

@@ -13,14 +13,15 @@ namespace shoal {
 namespace {
 
 constexpr std::array<std::string_view, 6> kUpdaters = {"everyone", "owners", "root",
-                                                       "servers",  "apart",  "each"};
-constexpr std::array<std::string_view, 4> kTurnouts = {"all", "first", "fastest", "redundant"};
+                                                       "servers",  "apart",  "decentral"};
+constexpr std::array<std::string_view, 4> kStragglerPolicies = {"all", "first", "fastest",
+                                                                "redundant"};
 constexpr std::array<std::string_view, 4> kOrders = {"fifo", "wfbp", "priority", "magnitude"};
 constexpr std::array<std::string_view, 2> kBalances = {"even", "auto"};
 constexpr std::array<std::string_view, 2> kKeeps = {"global", "worker"};
 constexpr std::array<std::string_view, 2> kPushes = {"gradients", "factors"};
 constexpr std::array<std::string_view, 3> kWeights = {"even", "staleness", "workers"};
-constexpr std::array<std::string_view, 2> kPaces = {"step", "own"};
+constexpr std::array<std::string_view, 2> kPaces = {"sync", "async"};
 constexpr std::array<std::string_view, 3> kCombines = {"none", "mean", "vote"};
 constexpr std::array<std::string_view, 2> kSwitch = {"yes", "no"};
 
@@ -80,10 +81,10 @@ std::vector<std::string> encoded_forms() {
   return names;
 }
 
-std::vector<std::string> meets() {
+std::vector<std::string> algorithms() {
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < kEncounters; ++i)
-    names.emplace_back(to_string(static_cast<Encounter>(i)));
+  for (std::size_t i = 0; i < kAlgorithms; ++i)
+    names.emplace_back(to_string(static_cast<Algorithm>(i)));
   return names;
 }
 
@@ -91,19 +92,19 @@ std::vector<std::string> meets() {
 enum class SendOrder : std::uint8_t { Fifo, Wfbp, Priority, Magnitude };
 
 SendOrder order_of(const Recipe& r) {
-  if (r.serving.filter.kind == Filter::Kind::Magnitude) return SendOrder::Magnitude;
+  if (r.ps.filter.kind == Filter::Kind::Magnitude) return SendOrder::Magnitude;
   if (r.priority) return SendOrder::Priority;
   return r.overlap ? SendOrder::Wfbp : SendOrder::Fifo;
 }
 
 void set_order(Recipe& r, SendOrder order) {
   constexpr std::uint64_t kUsualRate = 1'000'000;  // bytes a second
-  const bool by_magnitude = r.serving.filter.kind == Filter::Kind::Magnitude;
+  const bool by_magnitude = r.ps.filter.kind == Filter::Kind::Magnitude;
   r.overlap = order == SendOrder::Wfbp || order == SendOrder::Priority;
   r.priority = order == SendOrder::Priority;
   if (order == SendOrder::Magnitude && !by_magnitude)
-    r.serving.filter = parse_filter(fmt::format("magnitude:{}", kUsualRate));
-  if (order != SendOrder::Magnitude && by_magnitude) r.serving.filter = Filter{};
+    r.ps.filter = parse_filter(fmt::format("magnitude:{}", kUsualRate));
+  if (order != SendOrder::Magnitude && by_magnitude) r.ps.filter = Filter{};
 }
 
 std::array<Axis, kAxes> make_axes() {
@@ -127,13 +128,13 @@ std::array<Axis, kAxes> make_axes() {
        [](Recipe& r, std::string_view v) {
          set_order(r, choice<SendOrder>("--order", kOrders, v));
        }},
-      {"turnout", "whose gradients of a step count", words(kTurnouts),
-       [](const Recipe& r) { return name(kTurnouts, r.turnout); },
+      {"straggler-policy", "whose gradients of a step count", words(kStragglerPolicies),
+       [](const Recipe& r) { return name(kStragglerPolicies, r.stragglers); },
        [](Recipe& r, std::string_view v) {
-         r.turnout = choice<Turnout>("--turnout", kTurnouts, v);
+         r.stragglers = choice<StragglerPolicy>("--straggler-policy", kStragglerPolicies, v);
        }},
       {"backups",
-       "workers whose gradients `--turnout first` does not wait for",
+       "workers whose gradients `--straggler-policy first` does not wait for",
        {},
        [](const Recipe& r) { return fmt::format("{}", r.backups); },
        [](Recipe& r, std::string_view v) { r.backups = count("--backups", v); }},
@@ -180,8 +181,8 @@ std::array<Axis, kAxes> make_axes() {
       {"encode-pulls",
        "what parameters are on their way from the servers",
        {"fp32", "fp16", "bf16", "qsgd:256"},
-       [](const Recipe& r) { return to_string(r.serving.pulls); },
-       [](Recipe& r, std::string_view v) { r.serving.pulls = parse_encoding(v); }},
+       [](const Recipe& r) { return to_string(r.ps.pulls); },
+       [](Recipe& r, std::string_view v) { r.ps.pulls = parse_encoding(v); }},
       {"encoded-by", "which way sums of encoded gradients go", encoded_forms(),
        [](const Recipe& r) { return std::string(to_string(r.encode.by)); },
        [](Recipe& r, std::string_view v) { r.encode.by = parse_encoded_form(v); }},
@@ -195,97 +196,97 @@ std::array<Axis, kAxes> make_axes() {
       {"consistency",
        "of servers: when a worker may read, and what an update is made of",
        {"synchronous", "bounded:3", "softsync:2", "value:0.1", "reject:4", "backup:1", "async"},
-       [](const Recipe& r) { return to_string(r.serving.consistency); },
-       [](Recipe& r, std::string_view v) { r.serving.consistency = parse_consistency(v); }},
+       [](const Recipe& r) { return to_string(r.ps.consistency); },
+       [](Recipe& r, std::string_view v) { r.ps.consistency = parse_consistency(v); }},
       {"servers",
        "processes of their own beside the workers; 0: each worker serves a part",
        {},
-       [](const Recipe& r) { return fmt::format("{}", r.serving.servers); },
-       [](Recipe& r, std::string_view v) { r.serving.servers = count("--servers", v); }},
+       [](const Recipe& r) { return fmt::format("{}", r.ps.servers); },
+       [](Recipe& r, std::string_view v) { r.ps.servers = count("--servers", v); }},
       {"copies",
        "of each part of the model among the servers: all but one of them may be lost",
        {},
-       [](const Recipe& r) { return fmt::format("{}", r.serving.copies); },
-       [](Recipe& r, std::string_view v) { r.serving.copies = count("--copies", v); }},
+       [](const Recipe& r) { return fmt::format("{}", r.ps.copies); },
+       [](Recipe& r, std::string_view v) { r.ps.copies = count("--copies", v); }},
       {"push-every",
        "steps after which a worker pushes the sum of its gradients to the servers",
        {},
-       [](const Recipe& r) { return fmt::format("{}", r.serving.push_every); },
-       [](Recipe& r, std::string_view v) { r.serving.push_every = count("--push-every", v); }},
+       [](const Recipe& r) { return fmt::format("{}", r.ps.push_every); },
+       [](Recipe& r, std::string_view v) { r.ps.push_every = count("--push-every", v); }},
       {"push", "gradients, or of fully connected layers the factors that they are made of",
-       words(kPushes), [](const Recipe& r) { return name(kPushes, r.serving.factors); },
+       words(kPushes), [](const Recipe& r) { return name(kPushes, r.ps.factors); },
        [](Recipe& r, std::string_view v) {
-         r.serving.factors = choice<int>("--push", kPushes, v) == 1;
+         r.ps.factors = choice<int>("--push", kPushes, v) == 1;
        }},
       {"fetch",
        "when a worker reads from the servers: every so many steps; stale: when the bound asks for "
        "it; eager: also when the slowest has advanced",
        {"1", "4", "stale", "eager"},
-       [](const Recipe& r) { return to_string(r.serving.fetch); },
-       [](Recipe& r, std::string_view v) { r.serving.fetch = parse_fetch(v); }},
+       [](const Recipe& r) { return to_string(r.ps.fetch); },
+       [](Recipe& r, std::string_view v) { r.ps.fetch = parse_fetch(v); }},
       {"groups",
        "of workers that push and read as one: those of a host, or so many nodes in a row; off: "
        "each for itself",
        {"off", "host", "4"},
-       [](const Recipe& r) { return to_string(r.serving.groups); },
-       [](Recipe& r, std::string_view v) { r.serving.groups = parse_groups(v); }},
+       [](const Recipe& r) { return to_string(r.ps.groups); },
+       [](Recipe& r, std::string_view v) { r.ps.groups = parse_groups(v); }},
       {"write-back",
        "steps that each member of a group makes, at what its leader has, before that one pushes; "
        "1: "
        "all are in step",
        {},
-       [](const Recipe& r) { return fmt::format("{}", r.serving.write_back); },
-       [](Recipe& r, std::string_view v) { r.serving.write_back = count("--write-back", v); }},
+       [](const Recipe& r) { return fmt::format("{}", r.ps.write_back); },
+       [](Recipe& r, std::string_view v) { r.ps.write_back = count("--write-back", v); }},
       {"warm-start",
        "updates at the beginning that one worker makes alone",
        {},
-       [](const Recipe& r) { return fmt::format("{}", r.serving.warm_start); },
-       [](Recipe& r, std::string_view v) { r.serving.warm_start = count("--warm-start", v); }},
+       [](const Recipe& r) { return fmt::format("{}", r.ps.warm_start); },
+       [](Recipe& r, std::string_view v) { r.ps.warm_start = count("--warm-start", v); }},
       {"compensate",
        "late pushes by what the gradient would be now: lambda, adaptive:lambda; 0: not",
        {"0", "0.04", "adaptive:2"},
-       [](const Recipe& r) { return to_string(r.serving.compensation); },
-       [](Recipe& r, std::string_view v) { r.serving.compensation = parse_compensation(v); }},
+       [](const Recipe& r) { return to_string(r.ps.compensation); },
+       [](Recipe& r, std::string_view v) { r.ps.compensation = parse_compensation(v); }},
       {"lower-momentum", "by 1 - 1/P, which P workers bring by being late", words(kSwitch),
-       [](const Recipe& r) { return std::string(r.serving.lower_momentum ? "yes" : "no"); },
+       [](const Recipe& r) { return std::string(r.ps.lower_momentum ? "yes" : "no"); },
        [](Recipe& r, std::string_view v) {
-         r.serving.lower_momentum = choice<int>("--lower-momentum", kSwitch, v) == 0;
+         r.ps.lower_momentum = choice<int>("--lower-momentum", kSwitch, v) == 0;
        }},
       {"weigh", "pushes to servers: all alike; one that is d - 1 updates late by 1/d; all by 1/P",
-       words(kWeights), [](const Recipe& r) { return name(kWeights, r.serving.weigh); },
-       [](Recipe& r, std::string_view v) {
-         r.serving.weigh = choice<Weigh>("--weigh", kWeights, v);
-       }},
+       words(kWeights), [](const Recipe& r) { return name(kWeights, r.ps.weigh); },
+       [](Recipe& r, std::string_view v) { r.ps.weigh = choice<Weigh>("--weigh", kWeights, v); }},
       {"filter",
        "what a worker pushes at once, while the rest waits: significant:V, what changes its "
        "parameter by more than V / sqrt(t) of it; magnitude:RATE or fifo:RATE, as much as so many "
        "bytes a second allow, the largest changes first or all in turn",
        {"none", "significant:0.01", "magnitude:1000000", "fifo:1000000:5000"},
-       [](const Recipe& r) { return to_string(r.serving.filter); },
-       [](Recipe& r, std::string_view v) { r.serving.filter = parse_filter(v); }},
+       [](const Recipe& r) { return to_string(r.ps.filter); },
+       [](Recipe& r, std::string_view v) { r.ps.filter = parse_filter(v); }},
       {"compress", "pushes to servers, without loss", words(kSwitch),
-       [](const Recipe& r) { return std::string(r.serving.compress ? "yes" : "no"); },
+       [](const Recipe& r) { return std::string(r.ps.compress ? "yes" : "no"); },
        [](Recipe& r, std::string_view v) {
-         r.serving.compress = choice<int>("--compress", kSwitch, v) == 0;
+         r.ps.compress = choice<int>("--compress", kSwitch, v) == 0;
        }},
       {"barrier", "a read waits for the pushes that were announced before it", words(kSwitch),
-       [](const Recipe& r) { return std::string(r.serving.barrier ? "yes" : "no"); },
+       [](const Recipe& r) { return std::string(r.ps.barrier ? "yes" : "no"); },
        [](Recipe& r, std::string_view v) {
-         r.serving.barrier = choice<int>("--barrier", kSwitch, v) == 0;
+         r.ps.barrier = choice<int>("--barrier", kSwitch, v) == 0;
        }},
-      {"meet", "how models meet that are trained apart", meets(),
-       [](const Recipe& r) { return std::string(to_string(r.peering.meet)); },
-       [](Recipe& r, std::string_view v) { r.peering.meet = parse_meet(v); }},
-      {"tau",
+      {"algorithm", "how models that are trained apart are combined", algorithms(),
+       [](const Recipe& r) { return std::string(to_string(r.peering.algorithm)); },
+       [](Recipe& r, std::string_view v) { r.peering.algorithm = parse_algorithm(v); }},
+      {"local-steps",
        "steps of a worker between two meetings of its model with others",
        {},
        [](const Recipe& r) { return fmt::format("{}", r.peering.tau); },
-       [](Recipe& r, std::string_view v) { r.peering.tau = count("--tau", v); }},
-      {"late",
+       [](Recipe& r, std::string_view v) { r.peering.tau = count("--local-steps", v); }},
+      {"overlap-steps",
        "steps that a worker makes while its model meets others",
        {},
-       [](const Recipe& r) { return fmt::format("{}", r.peering.late); },
-       [](Recipe& r, std::string_view v) { r.peering.late = count("--late", v); }},
+       [](const Recipe& r) { return fmt::format("{}", r.peering.overlap_steps); },
+       [](Recipe& r, std::string_view v) {
+         r.peering.overlap_steps = count("--overlap-steps", v);
+       }},
       {"pace", "of workers with models of their own: all in step, or each its own", words(kPaces),
        [](const Recipe& r) { return name(kPaces, r.peering.in_step ? 0 : 1); },
        [](Recipe& r, std::string_view v) {
@@ -302,11 +303,11 @@ std::array<Axis, kAxes> make_axes() {
        {},
        [](const Recipe& r) { return rate(r.peering.alpha); },
        [](Recipe& r, std::string_view v) { r.peering.alpha = parse_rate("--alpha", v); }},
-      {"beta",
+      {"center-rate",
        "part of its way to a model that the center moves; auto: as --alpha",
        {},
        [](const Recipe& r) { return rate(r.peering.beta); },
-       [](Recipe& r, std::string_view v) { r.peering.beta = parse_rate("--beta", v); }},
+       [](Recipe& r, std::string_view v) { r.peering.beta = parse_rate("--center-rate", v); }},
       {"block-momentum",
        "of the optimizer above the models' mean; auto: 1 - 1/P",
        {},
@@ -339,14 +340,14 @@ std::array<Axis, kAxes> make_axes() {
        [](Recipe& r, std::string_view v) {
          r.peering.adapt_alpha = choice<int>("--adapt-alpha", kSwitch, v) == 0;
        }},
-      {"tau-down",
-       "steps between two models that go down a tree; 0: as --tau, which is for the way up",
+      {"local-steps-down",
+       "steps between two models that go down a tree; 0: as --local-steps, which is for the way up",
        {},
        [](const Recipe& r) { return fmt::format("{}", r.peering.tau_down); },
-       [](Recipe& r, std::string_view v) { r.peering.tau_down = count("--tau-down", v); }},
+       [](Recipe& r, std::string_view v) { r.peering.tau_down = count("--local-steps-down", v); }},
       {"learners",
        "models that a worker trains around its center, 0: as many as its throughput asks for; with "
-       "--meet wild its threads",
+       "--algorithm hogwild its threads",
        {},
        [](const Recipe& r) { return fmt::format("{}", r.peering.learners); },
        [](Recipe& r, std::string_view v) { r.peering.learners = count("--learners", v); }},
@@ -382,12 +383,12 @@ std::array<Axis, kAxes> make_axes() {
        {},
        [](const Recipe& r) { return fmt::format("{}", r.peering.partitions); },
        [](Recipe& r, std::string_view v) { r.peering.partitions = count("--partitions", v); }},
-      {"loss",
+      {"drop-probability",
        "chance that a gradient is lost on its way to another worker",
        {},
-       [](const Recipe& r) { return fmt::format("{}", r.peering.loss); },
+       [](const Recipe& r) { return fmt::format("{}", r.peering.drop_probability); },
        [](Recipe& r, std::string_view v) {
-         r.peering.loss = number<double>("--loss", v, "a number");
+         r.peering.drop_probability = number<double>("--drop-probability", v, "a number");
        }},
       {"mix-rate",
        "part of its way to its neighbours' that a model moves, where models are sent encoded; "
@@ -407,17 +408,16 @@ std::span<const Axis> axes() {
 }
 
 std::vector<std::pair<std::string, std::string>> axes_of(const Recipe& recipe) {
-  const bool each = recipe.updater == Updater::Each;
+  const bool each = recipe.updater == Updater::Decentral;
   const bool sync =
       each ? recipe.peering.in_step
-           : recipe.updater != Updater::Servers || goes_by_steps(recipe.serving.consistency);
+           : recipe.updater != Updater::Servers || goes_by_steps(recipe.ps.consistency);
   std::vector<std::pair<std::string, std::string>> all = {
       {"parallelism", "data"},
       {"optimization", each ? "decentral" : "central"},
-      {"schedule", sync ? "sync"
-                   : !each && recipe.serving.consistency.kind == Consistency::Kind::Bounded
-                       ? "bounded"
-                       : "async"},
+      {"schedule", sync                                                                ? "sync"
+                   : !each && recipe.ps.consistency.kind == Consistency::Kind::Bounded ? "bounded"
+                                                                                       : "async"},
       {"encoding", encode_text(recipe.encode)}};
   for (const Axis& axis : axes()) all.emplace_back(axis.name, axis.get(recipe));
   return all;

@@ -30,7 +30,7 @@ std::span<const Axis> axes();
 // All of them with their values; first those that are the same in every recipe so far.
 std::vector<std::pair<std::string, std::string>> axes_of(const Recipe& recipe);
 
-// As on the command line: "--turnout first", "--no-bagging".
+// As on the command line: "--straggler-policy first", "--no-bagging".
 std::string flag_of(const Axis& axis, std::string_view value);
 // What turns one recipe into another; empty when they are equal.
 std::string flags_between(const Recipe& from, const Recipe& to);

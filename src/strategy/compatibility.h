@@ -14,7 +14,9 @@
 namespace shoal {
 
 // Asks for what only the sharded update can do.
-inline bool needs_owners(const Recipe& r) { return r.shards > 0 || r.turnout != Turnout::All; }
+inline bool needs_owners(const Recipe& r) {
+  return r.shards > 0 || r.stragglers != StragglerPolicy::All;
+}
 
 struct Exclusion {
   std::string_view what;     // "--update root with --exchange ring"

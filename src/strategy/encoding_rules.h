@@ -38,10 +38,11 @@ inline void encode_by_signs(Recipe& r, bool (*some)(const Encoding&)) {
     if (some(one.as)) one.as = signs;
 }
 inline bool sums_models(const Recipe& r) {
-  return r.peering.meet == Encounter::Average || r.peering.meet == Encounter::Block;
+  return r.peering.algorithm == Algorithm::Average || r.peering.algorithm == Algorithm::Block;
 }
 inline bool mixes_encoded(const Recipe& r) {
-  return encodes(r) && r.updater == Updater::Each && r.peering.meet == Encounter::Neighbours;
+  return encodes(r) && r.updater == Updater::Decentral &&
+         r.peering.algorithm == Algorithm::Neighbours;
 }
 
 }  // namespace shoal

@@ -12,36 +12,36 @@
 namespace shoal {
 
 // The algorithm; each has a file in decentral/.
-enum class Encounter : std::uint8_t {
-  Average,     // all models become their mean
-  Block,       // the mean of all is a step of an optimizer above them
-  Elastic,     // each model and a center pull at each other
-  Neighbours,  // each model becomes a mean with those beside it, all in step
-  Pairs,       // two models become their mean, whenever one of them wants
-  Gossip,      // a model is sent to somebody, who mixes it in by weight
-  Never,       // at the end alone
-  Scatter,     // a model is sent to several, each of whom becomes a mean with what has come
-  Tree,        // a model is sent up and down a tree, and pulls at whoever receives it
-  Learners,    // several models of a worker and a center pull at each other
-  Master,      // each model hears of the mean of all while it trains, and is drawn to it
-  Parts,       // of gradients: a different one to each of the others
-  Stream,      // of gradients, to others, who may miss some
-  Wild,        // threads of a worker share one; workers' are averaged
+enum class Algorithm : std::uint8_t {
+  Average,      // all models become their mean
+  Block,        // the mean of all is a step of an optimizer above them
+  Elastic,      // each model and a center pull at each other
+  Neighbours,   // each model becomes a mean with those beside it, all in step
+  Pairs,        // two models become their mean, whenever one of them wants
+  Gossip,       // a model is sent to somebody, who mixes it in by weight
+  Independent,  // at the end alone
+  Scatter,      // a model is sent to several, each of whom becomes a mean with what has come
+  Tree,         // a model is sent up and down a tree, and pulls at whoever receives it
+  Learners,     // several models of a worker and a center pull at each other
+  Master,       // each model hears of the mean of all while it trains, and is drawn to it
+  Parts,        // of gradients: a different one to each of the others
+  Stream,       // of gradients, to others, who may miss some
+  Hogwild,      // threads of a worker share one; workers' are averaged
 };
-inline constexpr std::size_t kEncounters = 14;
-std::string_view to_string(Encounter meet);
-Encounter parse_meet(std::string_view name);  // an unknown one is a ConfigError
+inline constexpr std::size_t kAlgorithms = 14;
+std::string_view to_string(Algorithm algorithm);
+Algorithm parse_algorithm(std::string_view name);  // an unknown one is a ConfigError
 
-// Never: how predictions of all models are put together; decentral/ensemble.h.
+// Independent: how predictions of all models are put together; decentral/ensemble.h.
 enum class Combine : std::uint8_t { None, Mean, Vote };
 
 inline constexpr std::uint32_t kLearnersMost = 16;  // of a worker
 inline constexpr double kAuto = -1;                 // of rates: by the number of workers
 
 struct Peering {
-  Encounter meet = Encounter::Average;
+  Algorithm algorithm = Algorithm::Average;
   std::uint32_t tau = 10;           // steps between two meetings of a worker
-  std::uint32_t late = 0;           // steps that a worker makes while it meets others
+  std::uint32_t overlap_steps = 0;  // steps that a worker makes while it meets others
   bool in_step = true;              // all make as many steps; else each at its own pace
   Topology topology{};              // of Neighbours, Pairs, Gossip
   double alpha = kAuto;             // Elastic: how far a model moves; auto: 0.9 / P
@@ -53,13 +53,13 @@ struct Peering {
   bool adapt_alpha = false;         // Elastic: it follows how a worker's loss falls
   std::uint32_t tau_down = 0;       // Tree: steps between two models to those below; 0: tau
   std::uint32_t learners = 0;       // Learners: of a worker; 0: as many as its throughput asks for
-                                    // Wild: threads; 0: one
+                                    // Hogwild: threads; 0: one
   double penalty = 0;               // Master: of the distance to it, in the cost
   double extrapolate = 0;           // how far its path is thought to go on
   std::uint32_t partitions = 0;     // Parts: of a gradient; 0: one for each of the others
-  Combine combine = Combine::None;  // Never: of predictions; none: the result is one model
-  bool bagging = false;             // Never: each draws its samples with replacement
-  double loss = 0;                  // Stream: chance that a message is lost
+  Combine combine = Combine::None;  // Independent: of predictions; none: the result is one model
+  bool bagging = false;             // Independent: each draws its samples with replacement
+  double drop_probability = 0;      // Stream: chance that a message is lost
   double mix_rate = kAuto;          // Neighbours, encoded: how far a model moves to those beside it
 
   bool operator==(const Peering&) const = default;

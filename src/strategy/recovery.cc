@@ -23,7 +23,7 @@ RecoveryPlan plan_recovery(std::span<const Standing> standings) {
     plan.source = Rank(r);
   }
   if (best == nullptr) {
-    plan.from_keeper = true;
+    plan.from_checkpoint = true;
     plan.reason = "nobody has a state: rank 0 loads the newest one kept";
   } else {
     plan.reason = fmt::format("rank {} is furthest, at step {}", plan.source, best->step);
@@ -43,7 +43,7 @@ std::vector<bool> in_need(std::span<const Standing> standings, const RecoveryPla
   std::vector<bool> need;
   for (std::uint32_t r = 0; r < standings.size(); ++r) {
     const Standing& own = standings[r];
-    const bool same = own.valid != 0 && own.lineage == best.lineage && !plan.from_keeper;
+    const bool same = own.valid != 0 && own.lineage == best.lineage && !plan.from_checkpoint;
     if (same)
       SHOAL_CHECK_LE(best.step, own.step + 1, "members of one view are more than a step apart");
     need.push_back(Rank(r) != plan.source && !(same && own.step == best.step));

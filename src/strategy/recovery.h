@@ -27,7 +27,7 @@ struct Standing {
 
 struct RecoveryPlan {
   Rank source;  // who gives
-  bool from_keeper = false;
+  bool from_checkpoint = false;
   std::string reason;
 };
 

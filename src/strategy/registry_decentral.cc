@@ -7,7 +7,7 @@ namespace {
 
 Recipe each_its_own(const Peering& peering, const Encode& encode = {}) {
   Recipe recipe;
-  recipe.updater = Updater::Each;
+  recipe.updater = Updater::Decentral;
   recipe.exchange = Exchange::Direct;
   recipe.overlap = false;
   recipe.keep = KeepBatch::Worker;
@@ -28,8 +28,8 @@ std::vector<System> decentral_systems() {
        .reference = "doi:10.1109/34.58871",
        .sentence = "every worker trains a model alone, on samples drawn with replacement; the "
                    "prediction is the mean of all, or their vote",
-       .recipe =
-           each_its_own({.meet = Encounter::Never, .combine = Combine::Mean, .bagging = true}),
+       .recipe = each_its_own(
+           {.algorithm = Algorithm::Independent, .combine = Combine::Mean, .bagging = true}),
        .optimizer = "adam",
        .eta_times = 2},
       {.name = "parallel-sgd",
@@ -38,7 +38,7 @@ std::vector<System> decentral_systems() {
                    "2010",
        .sentence = "every worker trains alone; the result is the mean of all models. For convex "
                    "problems",
-       .recipe = each_its_own({.meet = Encounter::Never}),
+       .recipe = each_its_own({.algorithm = Algorithm::Independent}),
        .optimizer = "sgd"},
       {.name = "hogwild",
        .year = 2011,
@@ -47,7 +47,7 @@ std::vector<System> decentral_systems() {
        .reference = "arXiv:1106.5730",
        .sentence = "threads of a worker share its model, and move single numbers of it without "
                    "locks; for models whose gradients are sparse",
-       .recipe = each_its_own({.meet = Encounter::Wild, .tau = 1, .learners = 2}),
+       .recipe = each_its_own({.algorithm = Algorithm::Hogwild, .tau = 1, .learners = 2}),
        .optimizer = "sgd"},
       {.name = "butterfly-sgd",
        .year = 2013,
@@ -56,7 +56,7 @@ std::vector<System> decentral_systems() {
        .reference = "doi:10.1137/1.9781611972832.87",
        .sentence = "in each step a model becomes the mean with that of one partner of a hypercube",
        .recipe = each_its_own(
-           {.meet = Encounter::Neighbours, .tau = 1, .topology = {Topology::Kind::Hypercube}}),
+           {.algorithm = Algorithm::Neighbours, .tau = 1, .topology = {Topology::Kind::Hypercube}}),
        .workers_min = 2},
       {.name = "dogwild",
        .year = 2014,
@@ -64,7 +64,7 @@ std::vector<System> decentral_systems() {
                    "Distributed Machine Learning and Matrix Computations 2014",
        .sentence = "every gradient is sent to all others, who add it to their next update if it "
                    "comes; nobody waits, and losses are tolerated",
-       .recipe = each_its_own({.meet = Encounter::Stream,
+       .recipe = each_its_own({.algorithm = Algorithm::Stream,
                                .tau = 1,
                                .in_step = false,
                                .topology = {Topology::Kind::Complete}}),
@@ -80,7 +80,7 @@ std::vector<System> decentral_systems() {
            "to all others that reach a threshold; everyone moves by what is sent, and nobody "
            "waits for another's step",
        .recipe =
-           each_its_own({.meet = Encounter::Stream,
+           each_its_own({.algorithm = Algorithm::Stream,
                          .tau = 1,
                          .in_step = false,
                          .topology = {Topology::Kind::Complete}},
@@ -92,9 +92,9 @@ std::vector<System> decentral_systems() {
        .year = 2015,
        .citation = "Zhang, Choromanska, LeCun, Deep Learning with Elastic Averaging SGD, NIPS 2015",
        .reference = "arXiv:1412.6651",
-       .sentence = "every few steps a model and a center pull at each other; `--pace step` is its "
+       .sentence = "every few steps a model and a center pull at each other; `--pace sync` is its "
                    "synchronous form",
-       .recipe = each_its_own({.meet = Encounter::Elastic, .tau = 4, .in_step = false}),
+       .recipe = each_its_own({.algorithm = Algorithm::Elastic, .tau = 4, .in_step = false}),
        .optimizer = "sgd",
        .eta_times = 2.5},
       {.name = "eamsgd",
@@ -102,7 +102,7 @@ std::vector<System> decentral_systems() {
        .citation = "Zhang, Choromanska, LeCun, Deep Learning with Elastic Averaging SGD, NIPS 2015",
        .reference = "arXiv:1412.6651",
        .sentence = "as easgd, with Nesterov's momentum at each worker",
-       .recipe = each_its_own({.meet = Encounter::Elastic, .in_step = false}),
+       .recipe = each_its_own({.algorithm = Algorithm::Elastic, .in_step = false}),
        .optimizer = "nesterov"},
       {.name = "malt",
        .year = 2015,
@@ -110,8 +110,8 @@ std::vector<System> decentral_systems() {
                    "ML Applications, EuroSys 2015",
        .reference = "doi:10.1145/2741948.2741965",
        .sentence = "every few steps a model is sent to a few others, by the Halton sequence, each "
-                   "of whom averages what has come; `--pace step` is its synchronous form",
-       .recipe = each_its_own({.meet = Encounter::Scatter,
+                   "of whom averages what has come; `--pace sync` is its synchronous form",
+       .recipe = each_its_own({.algorithm = Algorithm::Scatter,
                                .tau = 5,
                                .in_step = false,
                                .topology = {Topology::Kind::Halton}}),
@@ -123,7 +123,7 @@ std::vector<System> decentral_systems() {
        .reference = "doi:10.1145/2987550.2987586",
        .sentence = "in each step every other worker gets another part of the gradients, summed "
                    "since it last got that part",
-       .recipe = each_its_own({.meet = Encounter::Parts, .tau = 1, .in_step = false}),
+       .recipe = each_its_own({.algorithm = Algorithm::Parts, .tau = 1, .in_step = false}),
        .optimizer = "sgd",
        .eta_times = 3,
        .workers_min = 2},
@@ -135,7 +135,7 @@ std::vector<System> decentral_systems() {
        .reference = "doi:10.1109/ICASSP.2016.7472805",
        .sentence = "the mean of all models moves the global one with a momentum of 1 - 1/P; "
                    "`--block-nesterov` is its other form",
-       .recipe = each_its_own({.meet = Encounter::Block, .block_momentum = kAuto}),
+       .recipe = each_its_own({.algorithm = Algorithm::Block, .block_momentum = kAuto}),
        .optimizer = "sgd"},
       {.name = "deepspark",
        .year = 2016,
@@ -144,7 +144,7 @@ std::vector<System> decentral_systems() {
        .reference = "arXiv:1602.08191",
        .sentence = "as easgd; how far a model moves follows how its loss falls",
        .recipe = each_its_own(
-           {.meet = Encounter::Elastic, .tau = 4, .in_step = false, .adapt_alpha = true}),
+           {.algorithm = Algorithm::Elastic, .tau = 4, .in_step = false, .adapt_alpha = true}),
        .optimizer = "sgd",
        .eta_times = 2.5},
       {.name = "dl4j",
@@ -159,7 +159,7 @@ std::vector<System> decentral_systems() {
        .sentence =
            "after a step a worker sends its model now and then to a random one, which mixes "
            "it in by weight; nobody waits",
-       .recipe = each_its_own({.meet = Encounter::Gossip,
+       .recipe = each_its_own({.algorithm = Algorithm::Gossip,
                                .in_step = false,
                                .topology = {Topology::Kind::Complete},
                                .gossip = 0.25}),
@@ -179,7 +179,7 @@ std::vector<System> decentral_systems() {
        .reference = "arXiv:1605.02216",
        .sentence = "models are sent up and down a tree, and pull at whoever receives them; the "
                    "root's is the result",
-       .recipe = each_its_own({.meet = Encounter::Tree,
+       .recipe = each_its_own({.algorithm = Algorithm::Tree,
                                .tau = 4,
                                .in_step = false,
                                .topology = {Topology::Kind::Tree}}),
@@ -192,7 +192,7 @@ std::vector<System> decentral_systems() {
        .reference = "arXiv:1705.09056",
        .sentence = "in each step a model becomes a mean with those beside it on a ring, while its "
                    "gradient is computed",
-       .recipe = each_its_own({.meet = Encounter::Neighbours, .tau = 1})},
+       .recipe = each_its_own({.algorithm = Algorithm::Neighbours, .tau = 1})},
       {.name = "ad-psgd",
        .year = 2018,
        .citation = "Lian, Zhang, Zhang, Liu, Asynchronous Decentralized Parallel Stochastic "
@@ -200,7 +200,7 @@ std::vector<System> decentral_systems() {
        .reference = "arXiv:1710.06952",
        .sentence = "two models of a ring become their mean whenever one of the two workers is done "
                    "with a step",
-       .recipe = each_its_own({.meet = Encounter::Pairs, .tau = 1, .in_step = false}),
+       .recipe = each_its_own({.algorithm = Algorithm::Pairs, .tau = 1, .in_step = false}),
        .workers_min = 2},
       {.name = "mpca-sgd",
        .year = 2018,
@@ -209,7 +209,7 @@ std::vector<System> decentral_systems() {
        .reference = "doi:10.1109/TPDS.2018.2833074",
        .sentence = "models hear of the mean of all one exchange late, while they train, and are "
                    "drawn to where it is thought to be",
-       .recipe = each_its_own({.meet = Encounter::Master,
+       .recipe = each_its_own({.algorithm = Algorithm::Master,
                                .tau = 5,
                                .in_step = false,
                                .penalty = 0.01,
@@ -222,7 +222,7 @@ std::vector<System> decentral_systems() {
        .reference = "arXiv:1901.02244",
        .sentence = "several learners of a worker and a central model pull at each other; their "
                    "number is that of the highest throughput",
-       .recipe = each_its_own({.meet = Encounter::Learners, .tau = 1, .block_momentum = 0.9}),
+       .recipe = each_its_own({.algorithm = Algorithm::Learners, .tau = 1, .block_momentum = 0.9}),
        .optimizer = "momentum",
        .eta_times = 2},
       {.name = "diloco",
@@ -232,7 +232,7 @@ std::vector<System> decentral_systems() {
        .reference = "arXiv:2311.08105",
        .sentence = "AdamW at each worker; every 100 steps the mean of all models is a step of "
                    "Nesterov's momentum",
-       .recipe = each_its_own({.meet = Encounter::Block,
+       .recipe = each_its_own({.algorithm = Algorithm::Block,
                                .tau = 100,
                                .block_momentum = 0.9,
                                .block_rate = 0.7,

@@ -7,13 +7,13 @@ namespace {
 
 using Kind = Consistency::Kind;
 
-Recipe served(const Serving& serving) {
+Recipe served(const ParameterServerOptions& ps) {
   Recipe recipe;
   recipe.updater = Updater::Servers;
   recipe.exchange = Exchange::Direct;
   recipe.overlap = false;
   recipe.keep = KeepBatch::Worker;
-  recipe.serving = serving;
+  recipe.ps = ps;
   return recipe;
 }
 

@@ -1,5 +1,5 @@
-// Replica: the state that every worker of a synchronous job holds alike, and the Keeper, which
-// holds it when no worker is left; beside it what each worker has that no other does.
+// Replica: the state that every worker of a synchronous job holds alike, and the CheckpointStore,
+// which holds it when no worker is left; beside it what each worker has that no other does.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ struct Progress {
   auto operator<=>(const Progress&) const = default;
 };
 
-// Numbers that one worker had and no other, as they are saved and loaded (own_state.h).
+// Numbers that one worker had and no other, as they are saved and loaded (per_worker_state.h).
 struct KeptArray {
   NodeId node;  // the worker
   std::string name;
@@ -52,7 +52,7 @@ struct Replica {
   Generation lineage;
   Ledger ledger;
   bool valid = false;  // holds a state at all; false for a newcomer
-  // Of all workers: what a keeper saves beside the state, and what it has loaded.
+  // Of all workers: what a checkpoint store saves beside the state, and what it has loaded.
   std::vector<KeptArray> kept;
 
   // The gradient of the step at hand; and as much memory beside it, of the collectives, which is
@@ -120,9 +120,9 @@ struct Replica {
 };
 
 // Keeps the state where it outlives every process. Implemented by train/, on checkpoints.
-class Keeper {
+class CheckpointStore {
  public:
-  virtual ~Keeper() = default;
+  virtual ~CheckpointStore() = default;
   // Done = it survives any crash.
   virtual Task<void> save(Replica& replica) = 0;
   // The newest state saved into `replica`'s state, ledger and step, and what workers had of their

@@ -14,9 +14,9 @@
 #include "collective/dissemination.h"
 #include "collective/group.h"
 #include "ps/client.h"
-#include "ps/directory.h"
 #include "ps/meeting.h"
 #include "ps/server.h"
+#include "ps/shard_directories.h"
 #include "runtime/task_group.h"
 #include "strategy/segments.h"
 #include "strategy/served_worker.h"
@@ -28,15 +28,19 @@ constexpr GroupId kEndGroup{4};
 
 // ---- Where shards come from that no server has
 
-class Saved final : public Origin {
+class Saved final : public ShardLoader {
  public:
-  Saved(Node& node, Learner& learner, Keeper& keeper, const ServedOptions& options,
+  Saved(Node& node, Learner& learner, CheckpointStore& checkpoints, const ServedOptions& options,
         const Ledger& ledger)
-      : node_(node), learner_(learner), keeper_(keeper), options_(options), ledger_(ledger) {}
+      : node_(node),
+        learner_(learner),
+        checkpoints_(checkpoints),
+        options_(options),
+        ledger_(ledger) {}
 
   Task<void> load(ShardState& shard) override {
     Replica whole(node_.endpoint, learner_, ledger_, slots(options_.rule));
-    const bool saved = co_await keeper_.load(whole);
+    const bool saved = co_await checkpoints_.load(whole);
     if (!saved) learner_.initialize(whole.w());
     node_.env.probe(saved ? "ps: a shard was loaded as it was saved" : "ps: a shard was begun");
     const ShardCut& cut = shard.cut();
@@ -45,17 +49,17 @@ class Saved final : public Origin {
       const std::span<float> there = whole.slots().slice(whole.N * s + cut.at, cut.n).data();
       own.insert(own.end(), there.begin(), there.end());
     }
-    Dealer* const dealer = shard.dealer();
+    SampleScheduler* const scheduler = shard.scheduler();
     ShardState::Image image{whole.w().slice(cut.at, cut.n).data(), own};
-    if (dealer != nullptr) image.rest = whole.rest().data();
+    if (scheduler != nullptr) image.rest = whole.rest().data();
     shard.load(image, saved ? whole.step.value() : 0);
-    if (dealer != nullptr && saved) dealer->restore(whole.ledger.place());
+    if (scheduler != nullptr && saved) scheduler->restore(whole.ledger.place());
   }
 
  private:
   Node& node_;
   Learner& learner_;
-  Keeper& keeper_;
+  CheckpointStore& checkpoints_;
   const ServedOptions& options_;
   const Ledger& ledger_;
 };
@@ -87,11 +91,11 @@ Task<void> work_then_end(Node& node, ServedWorker* worker, TaskGroup& tasks, boo
 }
 
 Eta eta_of(const ServedOptions& options, std::uint64_t samples) {
-  const Consistency& c = options.serving.consistency;
+  const Consistency& c = options.ps.consistency;
   const std::uint64_t each =
       options.logical > 0
           ? options.round_batch
-          : samples_per_update(options.serving, options.batch, options.workers, options.hosts);
+          : samples_per_update(options.ps, options.batch, options.workers, options.hosts);
   // Gupta et al. 2016: a gradient is n updates late, and counts as much less.
   const double height = c.kind == Consistency::Kind::Softsync
                             ? options.eta / static_cast<double>(c.bound)
@@ -117,34 +121,34 @@ void require_rounds(const ServedOptions& options, const Learner& learner) {
         "--shards {} with --update servers: this model has running statistics, which are a "
         "worker's own with servers; take --update owners",
         options.logical));
-  SHOAL_CHECK(moves_in_step(options.serving.consistency) && options.round_batch > 0);
+  SHOAL_CHECK(moves_in_step(options.ps.consistency) && options.round_batch > 0);
 }
 
 }  // namespace
 
-Rule rule_at_servers(const Rule& rule, const Serving& serving, std::uint64_t workers) {
-  if (rounds(rule) > 0 && !moves_in_step(serving.consistency))
+Rule rule_at_servers(const Rule& rule, const ParameterServerOptions& ps, std::uint64_t workers) {
+  if (rounds(rule) > 0 && !moves_in_step(ps.consistency))
     throw ConfigError(fmt::format(
         "--optimizer {}{} with --consistency {}: servers that do not move in step make different "
         "updates, which have no norm in common; take --consistency synchronous, or sgd, momentum "
         "or adam without --clip-norm",
         name_of(rule), rule.clip_norm > 0 ? fmt::format(" --clip-norm {}", rule.clip_norm) : "",
-        to_string(serving.consistency)));
-  if (serving.consistency.kind == Consistency::Kind::Value &&
+        to_string(ps.consistency)));
+  if (ps.consistency.kind == Consistency::Kind::Value &&
       (rule.kind != RuleKind::Sgd || rule.own != nullptr))
     throw ConfigError(
         fmt::format("--consistency {} with --optimizer {}: how far a push will move a parameter is "
                     "known beforehand of sgd alone; take --optimizer sgd",
-                    to_string(serving.consistency), name_of(rule)));
-  if (serving.lower_momentum && rule.kind != RuleKind::Momentum)
+                    to_string(ps.consistency), name_of(rule)));
+  if (ps.lower_momentum && rule.kind != RuleKind::Momentum)
     throw ConfigError(fmt::format("--lower-momentum with --optimizer {}: take --optimizer momentum",
                                   name_of(rule)));
   Rule at_servers = rule;
-  if (serving.lower_momentum) at_servers.momentum -= 1 - 1 / static_cast<double>(workers);
+  if (ps.lower_momentum) at_servers.momentum -= 1 - 1 / static_cast<double>(workers);
   return at_servers;
 }
 
-Task<void> served_node(Node& node, Learner& learner, Keeper& keeper, Replica& replica,
+Task<void> served_node(Node& node, Learner& learner, CheckpointStore& checkpoints, Replica& replica,
                        ServedOptions options, Journal* journal) {
   if (options.batch == 0) throw ConfigError("a batch of 0 samples; take at least 1");
   require_valid(options.rule);
@@ -153,8 +157,8 @@ Task<void> served_node(Node& node, Learner& learner, Keeper& keeper, Replica& re
   const std::vector<Segment> segments = segments_of(learner.layout());
   const Eta eta_at = eta_of(options, replica.ledger.samples_per_epoch());
   UpdatePlan plan;
-  const std::uint64_t groups = count_groups(options.serving.groups, options.workers, options.hosts);
-  plan.rule = rule_at_servers(options.rule, options.serving, groups);
+  const std::uint64_t groups = count_groups(options.ps.groups, options.workers, options.hosts);
+  plan.rule = rule_at_servers(options.rule, options.ps, groups);
   plan.mean = options.mean;
   plan.segments = segments;
   plan.eta = eta_at;
@@ -162,20 +166,21 @@ Task<void> served_node(Node& node, Learner& learner, Keeper& keeper, Replica& re
   const Elements rest = learner.substance() == Substance::Real ? replica.rest().n : Elements(0);
   Course course{options.epochs, options.last_epoch, 0, rest > Elements(0)};
   if (options.evaluate && learner.held_out() > 0) course.blocks = kBlocks;
-  const Dealer dealer(replica.ledger, course);
-  Directories directories(node, cuts.size(), options.serving.copies);
+  const SampleScheduler scheduler(replica.ledger, course);
+  ShardDirectories directories(node, cuts.size(), options.ps.copies);
   std::shared_ptr<MessageForm> form;
   if (encodes(options.encode)) {
     form = std::make_shared<MessageForm>(learner.pieces(), Encoding());
     form->choose(encodings_of(options.encode, learner));
   }
-  Saved origin(node, learner, keeper, options, replica.ledger);
-  Server server(node, directories, cuts, learner.substance(), plan, dealer, origin,
-                {options.serving, rest, form});
+  Saved origin(node, learner, checkpoints, options, replica.ledger);
+  Server server(node, directories, cuts, learner.substance(), plan, scheduler, origin,
+                {options.ps, rest, form});
   directories.holdings = [&] { return server.holdings(); };
   const ViewPtr view = co_await node.membership.after(Generation(0));
   const Member* const self = view->find(node.id);
-  ServedWorker worker(node, learner, keeper, replica, options, directories, cuts, eta_at, journal);
+  ServedWorker worker(node, learner, checkpoints, replica, options, directories, cuts, eta_at,
+                      journal);
   ServedWorker* const works = self->role == Role::Worker ? &worker : nullptr;
   bool ended = false;
   std::exception_ptr error;
@@ -183,7 +188,7 @@ Task<void> served_node(Node& node, Learner& learner, Keeper& keeper, Replica& re
     co_await with_group([&](TaskGroup& tasks) -> Task<> {
       tasks.spawn(directories.follow());
       tasks.spawn(server.run());
-      if (works != nullptr && options.serving.groups.by != Groups::By::Nobody)
+      if (works != nullptr && options.ps.groups.by != Groups::By::Nobody)
         tasks.spawn(works->serve_group());
       if (journal != nullptr) tasks.spawn(tell_views(node, *journal, ended));
       tasks.spawn(work_then_end(node, works, tasks, ended));
@@ -199,7 +204,7 @@ Task<void> served_node(Node& node, Learner& learner, Keeper& keeper, Replica& re
   } else {
     node.membership.leave();
   }
-  for (const GroupId group : {kServing, Directories::kGroup, kEndGroup})
+  for (const GroupId group : {kServing, ShardDirectories::kGroup, kEndGroup})
     co_await node.endpoint.retire(group, kForGood);
   if (error) std::rethrow_exception(error);
 }

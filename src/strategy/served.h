@@ -4,7 +4,7 @@
 //   worker, for t = 0, 1, ...:
 //     compute g, the gradient of its share of the samples at w; G <- G + g
 //     every n_push steps, and before it reads: push G to all shards at once, G <- 0
-//     every n_fetch steps, or when w is too old for the bound: pull w (ps/serving.h)
+//     every n_fetch steps, or when w is too old for the bound: pull w (ps/options.h)
 //     else: w <- w - eta g / B, alone
 //   server, of S that hold a part of w each (ps/server.h):
 //     G <- its weight times G, corrected for its delay where that is asked for
@@ -17,7 +17,7 @@
 // Symbols: P workers, S servers, R copies of each shard, N parameters, B samples a step, t clock.
 // Cost a step and worker, at n_push = n_fetch = 1: S messages of N/S each way; with R copies R - 1
 //   more between servers. Factors (ps/factored.h): B (M + N') for a layer of M x N', one way.
-// Deviations: the dealer of samples is a part of the first shard, so that no sample is lost or
+// Deviations: the scheduler of samples is a part of the first shard, so that no sample is lost or
 //   counted twice whoever fails; DistBelief's workers have each a part of the data for themselves.
 //   Workers wait at an epoch's end until all of its samples are in w, to evaluate one state; where
 //   a bound ties them together they also begin one together, so that in step every round has the
@@ -34,7 +34,7 @@
 #include "learner/learner.h"
 #include "optim/rule.h"
 #include "optim/schedule.h"
-#include "ps/serving.h"
+#include "ps/options.h"
 #include "runtime/node.h"
 #include "runtime/task.h"
 #include "strategy/encode.h"
@@ -50,7 +50,7 @@ struct ServedOptions {
   std::uint64_t workers = 1;     // that are expected
   std::uint64_t hosts = 1;       // that they are on
   std::uint64_t shards = 1;      // S, when none is missing
-  Serving serving{};             // R, and how
+  ParameterServerOptions ps{};   // R, and how
   Encode encode{};               // what pushes are on their way
   bool mean = true;              // of the samples of an update; false: their gradients add up
   Rule rule{};
@@ -64,12 +64,12 @@ struct ServedOptions {
 };
 
 // The optimizer at the servers. Throws ConfigError for one that they cannot apply.
-Rule rule_at_servers(const Rule& rule, const Serving& serving, std::uint64_t workers);
+Rule rule_at_servers(const Rule& rule, const ParameterServerOptions& ps, std::uint64_t workers);
 
 // The program of a node: its part of the servers, if it has one, and that of a worker, if it is
 // one. Ends when all epochs are over everywhere. `replica` is made for this life of the node; a
 // worker's holds the result at the end. Throws ConfigError for options that cannot be.
-Task<void> served_node(Node& node, Learner& learner, Keeper& keeper, Replica& replica,
+Task<void> served_node(Node& node, Learner& learner, CheckpointStore& checkpoints, Replica& replica,
                        ServedOptions options, Journal* journal = nullptr);
 
 }  // namespace shoal

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "ps/epoch_news.h"
+#include "ps/epoch_summary.h"
 #include "strategy/served_worker.h"
 
 namespace shoal {
@@ -18,23 +18,23 @@ Task<void> ServedWorker::end_epoch() {
   std::vector<std::uint64_t> words;
   here.news = &words;
   while (true) {
-    const Answer answer = co_await client_.errand(ask, replica_.rest(), here);
-    const auto errand = static_cast<Dealer::Errand>(answer.errand);
-    ask.done = answer.errand;
+    const Answer answer = co_await client_.task(ask, replica_.rest(), here);
+    const auto task = static_cast<SampleScheduler::EndOfEpochTask>(answer.task);
+    ask.done = answer.task;
     ask.block = answer.block;
-    ask.brings_rest = errand == Dealer::Errand::Rest ? 1 : 0;
-    if (errand == Dealer::Errand::Rest) continue;
-    if (errand == Dealer::Errand::Evaluate) {
+    ask.brings_rest = task == SampleScheduler::EndOfEpochTask::Rest ? 1 : 0;
+    if (task == SampleScheduler::EndOfEpochTask::Rest) continue;
+    if (task == SampleScheduler::EndOfEpochTask::Evaluate) {
       ask.score = co_await evaluate(answer.block);
       continue;
     }
-    const EpochNews news = news_from(words);
+    const EpochSummary news = news_from(words);
     replica_.restore({Step(answer.version), replica_.lineage, news.place});
-    if (errand == Dealer::Errand::Save) {
+    if (task == SampleScheduler::EndOfEpochTask::Save) {
       co_await save();
       continue;
     }
-    end_ = errand == Dealer::Errand::End;
+    end_ = task == SampleScheduler::EndOfEpochTask::End;
     over_ = false;
     share_ = Share();
     // Of an epoch that others have ended without this worker only the last one's score is known.
@@ -82,7 +82,7 @@ Task<void> ServedWorker::save() {
     });
   }
   learner_.pause();
-  co_await keeper_.save(replica_);
+  co_await checkpoints_.save(replica_);
   if (journal_ != nullptr) journal_->saved(replica_.step);
 }
 

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "collective/reduce.h"
 #include "ps/client.h"
-#include "ps/directory.h"
+#include "ps/shard_directories.h"
 #include "runtime/task_group.h"
 
 namespace shoal {
@@ -21,7 +21,7 @@ ServedGroup::ServedGroup(Node& node, Replica& replica, const ServedOptions& opti
       number_(std::uint64_t{node.incarnation.value()} << 38U) {}
 
 bool ServedGroup::leads() const {
-  return leader_of(node_.membership.now(), options_.serving.groups, node_.id) == node_.id;
+  return leader_of(node_.membership.now(), options_.ps.groups, node_.id) == node_.id;
 }
 
 // ---- As leader
@@ -30,7 +30,7 @@ Task<void> ServedGroup::serve() {
   co_await with_group([this](TaskGroup& tasks) -> Task<> {
     tasks.spawn(watch_views());
     while (true) {
-      const Match match{.from = kAnyone, .tag = tag_of(Say::Help, 0)};
+      const Match match{.from = kAnyone, .tag = tag_of(MessageKind::Help, 0)};
       const Received received = co_await node_.endpoint.recv(match, mut_buf(incoming_));
       require_size(received, Bytes(sizeof incoming_));
       const Help help = incoming_;
@@ -82,7 +82,7 @@ void ServedGroup::give_up_lost() {
 // A piece has a worker's samples at most, and each member gets one at least.
 void ServedGroup::cut(const Share& share) {
   const View& view = node_.membership.now();
-  const std::uint64_t members = members_of(view, options_.serving.groups, node_.id);
+  const std::uint64_t members = members_of(view, options_.ps.groups, node_.id);
   const std::uint64_t full = (share.n + options_.batch - 1) / options_.batch;
   const std::uint64_t count = std::max(std::min(members, share.n), full);
   pieces_.clear();
@@ -181,7 +181,7 @@ Task<void> ServedGroup::answer(NodeId from, Help help) {
 
 Task<void> ServedGroup::take_gradient(Holder member, Help help) {
   require_present(node_, member);
-  const Match match{.from = member.node, .tag = tag_of(Say::PieceGradient, help.number)};
+  const Match match{.from = member.node, .tag = tag_of(MessageKind::PieceGradient, help.number)};
   auto there = std::make_shared<Reading>(co_await node_.endpoint.read(match));
   require_size(*there, replica_.g().bytes().size);
   const bool awaited = help.round == rounds_ && help.piece < pieces_.size() &&
@@ -229,7 +229,7 @@ std::optional<ServedGroup::Order> ServedGroup::order_for(Holder member, const He
     order.epoch = *over_;
     return order;
   }
-  const bool ours = leader_of(view, options_.serving.groups, member.node) == node_.id;
+  const bool ours = leader_of(view, options_.ps.groups, member.node) == node_.id;
   if (!open_ && !ours) return order;
   return {};
 }
@@ -242,8 +242,9 @@ Task<void> ServedGroup::reply(Holder member, std::uint64_t number, Order order) 
   try {
     co_await with_group([&](TaskGroup& tasks) -> Task<> {
       Endpoint& endpoint = node_.endpoint;
-      tasks.spawn(as_task(endpoint.send(member.node, tag_of(Say::Order, number), const_buf(out))));
-      const Tag tag = tag_of(Say::PieceParameters, number);
+      tasks.spawn(
+          as_task(endpoint.send(member.node, tag_of(MessageKind::Order, number), const_buf(out))));
+      const Tag tag = tag_of(MessageKind::PieceParameters, number);
       if (order.kind == Order::Kind::Compute)
         tasks.spawn(as_task(endpoint.publish(member.node, tag, w)));
       co_return;
@@ -257,10 +258,10 @@ Task<void> ServedGroup::reply(Holder member, std::uint64_t number, Order order) 
 
 // That the bound holds for each member, also those whom the servers do not know.
 void ServedGroup::note_use(NodeId member) const {
-  const Serving& serving = options_.serving;
-  const bool read_now = serving.fetch.kind != Fetch::Kind::Every || serving.fetch.steps == 1;
-  if (serving.groups.by == Groups::By::Nobody || !read_now || moves_in_step(serving.consistency) ||
-      serving.consistency.kind != Consistency::Kind::Bounded)
+  const ParameterServerOptions& ps = options_.ps;
+  const bool read_now = ps.fetch.kind != Fetch::Kind::Every || ps.fetch.steps == 1;
+  if (ps.groups.by == Groups::By::Nobody || !read_now || moves_in_step(ps.consistency) ||
+      ps.consistency.kind != Consistency::Kind::Bounded)
     return;
   Event event;
   event.kind = EventKind::ReadServed;
@@ -268,7 +269,7 @@ void ServedGroup::note_use(NodeId member) const {
   event.group = kServing;
   event.a = round_.pass.step.value();
   event.b = round_.least;
-  event.c = serving.consistency.bound;
+  event.c = ps.consistency.bound;
   node_.env.record(event);
 }
 

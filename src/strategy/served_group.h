@@ -137,7 +137,7 @@ class ServedGroup {
   void give_up_lost();
   void note_use(NodeId member) const;
   Piece* find(Piece::State state);
-  bool writes_back() const { return options_.serving.write_back > 1; }
+  bool writes_back() const { return options_.ps.write_back > 1; }
   void cut(const Share& share);
   Task<void> compute_own(Pass pass, Range sum, bool begun, Score& score);
   Task<void> add_up(Range sum);

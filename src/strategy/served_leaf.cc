@@ -40,7 +40,7 @@ Task<void> Leaf::absorb(const float* g, UpdateStep step) {
   const Rule plain;
   const std::shared_ptr<Arena> next = spare();
   const std::vector<const float*> gradient{g};
-  Shard shard{.w = next->all(), .g = next->all(), .slots = Range(), .at = Elements(0)};
+  UpdateTarget shard{.w = next->all(), .g = next->all(), .slots = Range(), .at = Elements(0)};
   shard.before_w = now_->all();
   shard.terms = gradient;
   const Sums none;

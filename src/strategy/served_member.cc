@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "ps/client.h"
-#include "ps/directory.h"
+#include "ps/shard_directories.h"
 #include "runtime/task_group.h"
 #include "strategy/served_group.h"
 
@@ -12,7 +12,7 @@ namespace shoal {
 
 Holder ServedGroup::leader() const {
   const View& view = node_.membership.now();
-  const NodeId node = leader_of(view, options_.serving.groups, node_.id);
+  const NodeId node = leader_of(view, options_.ps.groups, node_.id);
   const Member* const member = view.find(node);
   return {node, member == nullptr ? Incarnation() : member->incarnation};
 }
@@ -85,8 +85,9 @@ Task<ServedGroup::Order> ServedGroup::ask(Holder leader, Help help) {
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
     require_present(node_, leader);
     Endpoint& endpoint = node_.endpoint;
-    tasks.spawn(as_task(endpoint.send(leader.node, tag_of(Say::Help, 0), const_buf(call.help))));
-    const Tag tag = tag_of(Say::PieceGradient, help.number);
+    tasks.spawn(
+        as_task(endpoint.send(leader.node, tag_of(MessageKind::Help, 0), const_buf(call.help))));
+    const Tag tag = tag_of(MessageKind::PieceGradient, help.number);
     const ConstBuf g = replica_.g().bytes();
     if (help.brings != 0) tasks.spawn(as_task(endpoint.publish(leader.node, tag, g)));
     tasks.spawn(take_order(call, leader));
@@ -100,11 +101,12 @@ Task<ServedGroup::Order> ServedGroup::ask(Holder leader, Help help) {
 Task<void> ServedGroup::take_order(Call& call, Holder leader) {
   const std::uint64_t number = call.help.number;
   require_present(node_, leader);
-  const Match match{.from = leader.node, .tag = tag_of(Say::Order, number)};
+  const Match match{.from = leader.node, .tag = tag_of(MessageKind::Order, number)};
   const Received received = co_await node_.endpoint.recv(match, mut_buf(call.order));
   require_size(received, Bytes(sizeof call.order));
   if (call.order.kind == Order::Kind::Compute)
-    co_await take_range(node_, leader, tag_of(Say::PieceParameters, number), replica_.parameters());
+    co_await take_range(node_, leader, tag_of(MessageKind::PieceParameters, number),
+                        replica_.parameters());
 }
 
 }  // namespace shoal

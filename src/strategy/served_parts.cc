@@ -67,10 +67,10 @@ Task<void> ServedWorker::add_what_waits(std::uint32_t shard) {
   const Rule plain;
   const UpdateStep step{eta_(had_[shard].version), 1,
                         options_.mean ? static_cast<double>(parts_->samples()) : 1};
-  const Shard here{.w = of(replica_.parameters(), shard),
-                   .g = parts_->waiting(shard),
-                   .slots = Range(),
-                   .at = cuts_[shard].at};
+  const UpdateTarget here{.w = of(replica_.parameters(), shard),
+                          .g = parts_->waiting(shard),
+                          .slots = Range(),
+                          .at = cuts_[shard].at};
   const Sums none;
   co_await apply(node_.env, plain, step, here, none);
 }
@@ -96,7 +96,7 @@ Task<void> ServedWorker::push_what_waits() {
   if (!parts_ && !encoded_) co_return;
   const std::uint64_t shares = clock_;
   // In step a push is in the parameters when these can be read; until then it is not given back.
-  const bool reads = goes_by_steps(options_.serving.consistency);
+  const bool reads = goes_by_steps(options_.ps.consistency);
   while (holds_back()) {
     held_ = 1;
     if (encoded_) {

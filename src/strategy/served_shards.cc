@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "ps/dealer.h"
+#include "ps/sample_scheduler.h"
 #include "strategy/served_worker.h"
 
 namespace shoal {

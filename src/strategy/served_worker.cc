@@ -16,15 +16,16 @@ constexpr std::uint64_t kNew = std::numeric_limits<std::uint64_t>::max();
 
 }  // namespace
 
-ServedWorker::ServedWorker(Node& node, Learner& learner, Keeper& keeper, Replica& replica,
-                           const ServedOptions& options, Directories& directories,
-                           const std::vector<ShardCut>& cuts, const Eta& eta, Journal* journal)
+ServedWorker::ServedWorker(Node& node, Learner& learner, CheckpointStore& checkpoints,
+                           Replica& replica, const ServedOptions& options,
+                           ShardDirectories& directories, const std::vector<ShardCut>& cuts,
+                           const Eta& eta, Journal* journal)
     : node_(node),
       learner_(learner),
-      keeper_(keeper),
+      checkpoints_(checkpoints),
       replica_(replica),
       options_(options),
-      client_(node, directories, Role::Worker, options.serving.pulls),
+      client_(node, directories, Role::Worker, options.ps.pulls),
       group_(node, replica, options,
              [this](ServedGroup::Pass pass, Range into, Score& score) {
                return compute_pass(pass, into, score);
@@ -37,8 +38,8 @@ ServedWorker::ServedWorker(Node& node, Learner& learner, Keeper& keeper, Replica
       packed_(cuts.size()),
       shard_sums_(node, replica.N, learner.substance()),
       epoch_(kNew) {
-  if (in_parts(options.serving))
-    parts_.emplace(node, options.serving, cuts, learner.substance(), options.mean);
+  if (in_parts(options.ps))
+    parts_.emplace(node, options.ps, cuts, learner.substance(), options.mean);
   if (encodes(options.encode))
     encoded_.emplace(node, learner.pieces(), encodings_of(options.encode, learner), cuts,
                      learner.substance());
@@ -75,7 +76,7 @@ Task<void> ServedWorker::train() {
   if (over_) co_return;
   group_.open();
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
-    const bool eager = options_.serving.fetch.kind == Fetch::Kind::Eager;
+    const bool eager = options_.ps.fetch.kind == Fetch::Kind::Eager;
     for (std::uint32_t k = 0; eager && k < cuts_.size(); ++k) tasks.spawn(follow(k));
     if (in_rounds()) tasks.spawn(follow_lost());
     while (share_.n > 0 && group_.leads()) {
@@ -137,7 +138,7 @@ Task<void> ServedWorker::leave(std::uint32_t shard) { co_await client_.leave(sha
 Ask ServedWorker::ask_for_share() const {
   Ask ask;
   ask.clock = clock_;
-  ask.wants_share = options_.batch * options_.serving.write_back;
+  ask.wants_share = options_.batch * options_.ps.write_back;
   ask.share = clock_ + held_;
   if (in_rounds()) {
     ask.wants_share = options_.round_batch;
@@ -196,7 +197,7 @@ Task<void> ServedWorker::compute_pass(ServedGroup::Pass pass, Range into, Score&
                   replica_.ledger.samples(pass.share)};
   const GradientTarget target{into};
   co_await learner_.gradient(node_.env, replica_.w(), target, std::move(portion), ready, score);
-  if (options_.serving.factors) co_await take_layers(ready);
+  if (options_.ps.factors) co_await take_layers(ready);
 }
 
 Task<void> ServedWorker::add_up() {
@@ -213,8 +214,8 @@ Task<void> ServedWorker::advance() {
   const Time begin = node_.env.now();
   const std::uint64_t samples = share_.n;
   const bool reads =
-      options_.serving.fetch.kind == Fetch::Kind::Every && steps_ >= options_.serving.fetch.steps;
-  const bool pushes = reads || held_ >= options_.serving.push_every;
+      options_.ps.fetch.kind == Fetch::Kind::Every && steps_ >= options_.ps.fetch.steps;
+  const bool pushes = reads || held_ >= options_.ps.push_every;
   stops_ = leaves();
   if (in_rounds()) {
     co_await push_shards();
@@ -239,7 +240,7 @@ Task<void> ServedWorker::push_all(bool asks, bool reads) {
   const std::uint64_t after = clock_ + held_;
   // Where pushes may have to wait a worker that reads at one server while it waits at another would
   // hold up those who wait for it to see what they changed.
-  const bool in_one = options_.serving.consistency.kind != Consistency::Kind::Value;
+  const bool in_one = options_.ps.consistency.kind != Consistency::Kind::Value;
   const Visit pushes = [&](std::uint32_t k) {
     return push(k, asks, in_one && (reads || too_old(k, after)));
   };
@@ -257,8 +258,8 @@ Task<void> ServedWorker::push_all(bool asks, bool reads) {
 
 // For a worker that has made `clock` steps.
 bool ServedWorker::too_old(std::uint32_t shard, std::uint64_t clock) const {
-  return options_.serving.fetch.kind != Fetch::Kind::Every &&
-         had_[shard].least + options_.serving.consistency.bound < clock;
+  return options_.ps.fetch.kind != Fetch::Kind::Every &&
+         had_[shard].least + options_.ps.consistency.bound < clock;
 }
 
 Task<void> ServedWorker::push(std::uint32_t shard, bool asks, bool reads) {
@@ -315,10 +316,10 @@ Task<void> ServedWorker::move_alone(std::uint32_t shard, std::uint64_t samples) 
   const Rule plain;
   const UpdateStep step{eta_(had_[shard].version), 1,
                         options_.mean ? static_cast<double>(samples) : 1};
-  const Shard here{.w = of(replica_.parameters(), shard),
-                   .g = of(last_, shard),
-                   .slots = Range(),
-                   .at = cuts_[shard].at};
+  const UpdateTarget here{.w = of(replica_.parameters(), shard),
+                          .g = of(last_, shard),
+                          .slots = Range(),
+                          .at = cuts_[shard].at};
   const Sums none;
   co_await apply(node_.env, plain, step, here, none);
 }
@@ -332,14 +333,14 @@ Task<void> ServedWorker::at_all_shards(Visit visit) {
 
 // That the bound holds also of what was read long ago.
 void ServedWorker::note_what_is_used() {
-  if (options_.serving.fetch.kind == Fetch::Kind::Every) return;
+  if (options_.ps.fetch.kind == Fetch::Kind::Every) return;
   Event event;
   event.kind = EventKind::ReadServed;
   event.peer = node_.id;
   event.group = kServing;
   event.a = clock_;
   event.b = std::ranges::min(had_, {}, &Had::least).least;
-  event.c = options_.serving.consistency.bound;
+  event.c = options_.ps.consistency.bound;
   node_.env.record(event);
 }
 

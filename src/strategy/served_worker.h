@@ -9,11 +9,11 @@
 
 #include "learner/learner.h"
 #include "ps/client.h"
-#include "ps/dealer.h"
-#include "ps/directory.h"
 #include "ps/encoded_push.h"
 #include "ps/factored.h"
 #include "ps/partial_push.h"
+#include "ps/sample_scheduler.h"
+#include "ps/shard_directories.h"
 #include "ps/shard_map.h"
 #include "runtime/channel.h"
 #include "runtime/node.h"
@@ -33,8 +33,8 @@ using Eta = std::function<double(std::uint64_t version)>;
 class ServedWorker {
  public:
   // All outlive it; it lives until kServing is retired for good.
-  ServedWorker(Node& node, Learner& learner, Keeper& keeper, Replica& replica,
-               const ServedOptions& options, Directories& directories,
+  ServedWorker(Node& node, Learner& learner, CheckpointStore& checkpoints, Replica& replica,
+               const ServedOptions& options, ShardDirectories& directories,
                const std::vector<ShardCut>& cuts, const Eta& eta, Journal* journal);
 
   // To the end of all epochs.
@@ -126,7 +126,7 @@ class ServedWorker {
 
   Node& node_;
   Learner& learner_;
-  Keeper& keeper_;
+  CheckpointStore& checkpoints_;
   Replica& replica_;
   const ServedOptions& options_;
   Client client_;

@@ -15,7 +15,7 @@
 #include "collective/group.h"
 #include "runtime/task_group.h"
 #include "runtime/view_watch.h"
-#include "strategy/own_state.h"
+#include "strategy/per_worker_state.h"
 #include "strategy/recovery.h"
 #include "strategy/shared_evaluation.h"
 #include "strategy/state_transfer.h"
@@ -36,11 +36,11 @@ constexpr std::uint64_t kEvaluation = std::uint64_t{14} << 44U;  // two a step
 
 class Worker {
  public:
-  Worker(Node& node, Learner& learner, Keeper& keeper, Replica& replica, const SyncOptions& options,
-         Journal* journal)
+  Worker(Node& node, Learner& learner, CheckpointStore& checkpoints, Replica& replica,
+         const SyncOptions& options, Journal* journal)
       : node_(node),
         learner_(learner),
-        keeper_(keeper),
+        checkpoints_(checkpoints),
         replica_(replica),
         options_(options),
         journal_(journal),
@@ -94,7 +94,7 @@ class Worker {
 
   Node& node_;
   Learner& learner_;
-  Keeper& keeper_;
+  CheckpointStore& checkpoints_;
   Replica& replica_;
   const SyncOptions& options_;
   Journal* journal_;  // may be null
@@ -106,7 +106,7 @@ class Worker {
   ViewWatch watch_;
   StateTransfer transfer_;
   Gathering gathering_;
-  OwnState own_;
+  PerWorkerState own_;
 };
 
 Task<void> Worker::run() {
@@ -208,9 +208,9 @@ Task<bool> Worker::to_the_end(const Group& group) {
 // All that a step needs of this member at once. Who has no state yet gets it meanwhile.
 Task<void> Worker::step(const Group& group) {
   step_.deal(*group.view);
-  for (const Lot& lot : step_.lots())
-    if (lot.winner == group.rank)
-      for (const Share& share : lot.shares)
+  for (const MicroShard& micro_shard : step_.micro_shards())
+    if (micro_shard.winner == group.rank)
+      for (const Share& share : micro_shard.shares)
         note(EventKind::ShareAdded, group.view->generation, replica_.step.value(),
              position(share.epoch, share.at), share.n);
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
@@ -250,7 +250,7 @@ Task<void> Worker::commit(Generation generation, Rank rank) {
   report.rank = rank;
   const LedgerPlace place = replica_.ledger.place();
   const bool in_order =
-      options_.recipe.turnout != Turnout::Fastest && options_.recipe.epoch_fraction >= 1;
+      options_.recipe.stragglers != StragglerPolicy::Fastest && options_.recipe.epoch_fraction >= 1;
   note(EventKind::StepApplied, generation, t.value(), hash(),
        in_order ? position(place.epoch, place.done()) : kNoPosition);
   if (journal_ != nullptr) co_await journal_->step_done(std::move(report));
@@ -258,7 +258,7 @@ Task<void> Worker::commit(Generation generation, Rank rank) {
 
 // By all members, where each has something of its own; false: the view changed.
 Task<bool> Worker::save_all(const Group& group) {
-  std::vector<OwnArray> own = step_.own();
+  std::vector<PerWorkerArray> own = step_.own();
   if (!own.empty() && group.size() > 1) {
     const std::uint64_t operation = kOwn + 2 * replica_.step.value();
     const bool collected = co_await watch_.before_next_view(
@@ -272,7 +272,7 @@ Task<bool> Worker::save_all(const Group& group) {
 }
 
 Task<void> Worker::take_own(const Group& group, Rank source) {
-  std::vector<OwnArray> own = step_.own();
+  std::vector<PerWorkerArray> own = step_.own();
   const std::vector<bool> all(group.size(), true);
   if (!own.empty())
     co_await own_.give_back(group, source, all, own, kOwn + 2 * replica_.step.value() + 1,
@@ -287,7 +287,7 @@ Task<void> Worker::save() {
   note(EventKind::CheckpointBegun, last_, step, state, 0);
   learner_.pause();
   co_await step_.held_parts().gather();
-  co_await keeper_.save(replica_);
+  co_await checkpoints_.save(replica_);
   if (journal_ != nullptr) journal_->saved(replica_.step);
   note(EventKind::CheckpointDone, last_, step, state, 0);
 }
@@ -325,8 +325,8 @@ Task<void> Worker::level_up(const Group& group) {
   const RecoveryPlan plan = plan_recovery(standings);
   evaluated_ = evaluated_by_all(standings);
   transfer_.agreed(plan.source, in_need(standings, plan), group.rank);
-  if (group.rank == plan.source && plan.from_keeper) {
-    const bool loaded = co_await keeper_.load(replica_);
+  if (group.rank == plan.source && plan.from_checkpoint) {
+    const bool loaded = co_await checkpoints_.load(replica_);
     if (!loaded) {
       replica_.restore(Progress{});
       transfer_.make_initial_state();
@@ -340,13 +340,13 @@ Task<void> Worker::level_up(const Group& group) {
   if (replica_.valid) agreed(group.view->generation);
   // Who has no state must know the step and the ledger, at least, before it can take part in any.
   co_await transfer_.announce(group);
-  if (plan.from_keeper) co_await take_own(group, plan.source);
+  if (plan.from_checkpoint) co_await take_own(group, plan.source);
   co_await choose(group, false);
   // What is due before the next step needs the state on all; and a job that begins again begins
   // with all, as it would have gone on.
   const std::vector<bool>& guests = transfer_.in_need();
-  const bool on =
-      goes_on(guests) && !transfer_.initial() && !plan.from_keeper && !ends() && !evaluation_due();
+  const bool on = goes_on(guests) && !transfer_.initial() && !plan.from_checkpoint && !ends() &&
+                  !evaluation_due();
   step_.begin_view(*group.view, on ? guests : std::vector<bool>(group.size(), false));
   if (transfer_.due() && !on) co_await receive_state(group);
 }
@@ -381,7 +381,7 @@ void Worker::note(EventKind kind, Generation generation, std::uint64_t a, std::u
 
 }  // namespace
 
-Task<void> sync_worker(Node& node, Learner& learner, Keeper& keeper, Replica& replica,
+Task<void> sync_worker(Node& node, Learner& learner, CheckpointStore& checkpoints, Replica& replica,
                        SyncOptions options, Journal* journal) {
   if (options.batch == 0) throw ConfigError("a global batch of 0 samples; take at least 1");
   require_valid(options.rule);
@@ -391,7 +391,7 @@ Task<void> sync_worker(Node& node, Learner& learner, Keeper& keeper, Replica& re
         "sgd, or --encode topk:0.001+ef",
         to_string(options.recipe.encode.as), name_of(options.rule)));
   SHOAL_CHECK_EQ(replica.slots().n, learner.layout().parameters() * slots(options.rule));
-  Worker worker(node, learner, keeper, replica, options, journal);
+  Worker worker(node, learner, checkpoints, replica, options, journal);
   co_await worker.run();
 }
 

@@ -71,11 +71,11 @@ struct SyncOptions {
   bool audit = false;
 };
 
-// The node program of a worker. `learner` and `keeper` outlive it; `replica` is the worker's, made
-// for this life of the node, and holds the result at the end; its ledger says what an epoch is.
-// Throws ConfigError for options that cannot be.
+// The node program of a worker. `learner` and `checkpoints` outlive it; `replica` is the worker's,
+// made for this life of the node, and holds the result at the end; its ledger says what an epoch
+// is. Throws ConfigError for options that cannot be.
 // Ends before the last step when the journal wants to leave. The replica has slots(rule).
-Task<void> sync_worker(Node& node, Learner& learner, Keeper& keeper, Replica& replica,
+Task<void> sync_worker(Node& node, Learner& learner, CheckpointStore& checkpoints, Replica& replica,
                        SyncOptions options, Journal* journal = nullptr);
 
 }  // namespace shoal

@@ -101,8 +101,8 @@ bool SyncStep::links_changed() const { return odd_steps_ >= kOddSteps; }
 
 // ---- What waits
 
-std::vector<OwnArray> SyncStep::own() {
-  std::vector<OwnArray> arrays;
+std::vector<PerWorkerArray> SyncStep::own() {
+  std::vector<PerWorkerArray> arrays;
   if (low_rank_) arrays.push_back({kResidual, low_rank_->residual()});
   if (!encoder_ || encoder_->residual().n == Elements(0)) return arrays;
   arrays.push_back({kResidual, encoder_->residual()});
@@ -111,7 +111,7 @@ std::vector<OwnArray> SyncStep::own() {
 }
 
 void SyncStep::inherit(std::span<const KeptArray> kept, const View& view) {
-  for (const OwnArray& own : this->own())
+  for (const PerWorkerArray& own : this->own())
     for (const KeptArray& one : kept) {
       const bool here = view.find(one.node) != nullptr;
       const std::span<float> to = own.range.data();
@@ -123,7 +123,7 @@ void SyncStep::inherit(std::span<const KeptArray> kept, const View& view) {
 void SyncStep::begin_encoding(const Group& group) {
   const Encode& encode = options_.recipe.encode;
   if (!encodes(options_.recipe)) return;
-  const Share& first = lots_.front().shares.front();
+  const Share& first = micro_shards_.front().shares.front();
   const auto samples = static_cast<double>(replica_.ledger.samples_per_epoch());
   const double epoch = static_cast<double>(first.epoch) + static_cast<double>(first.at) / samples;
   plain_ = epoch < encode.after;

@@ -49,7 +49,7 @@ bool SyncStep::by_factors(const Group& group, const Ready& bucket) const {
   const TensorEntry* const matrix = matrix_of(learner_.layout(), bucket);
   if (matrix == nullptr || kind == Kind::Sfb) return matrix != nullptr;
   std::uint64_t B = 0;
-  for (const Lot& lot : lots_) B = std::max(B, lot.samples());
+  for (const MicroShard& micro_shard : micro_shards_) B = std::max(B, micro_shard.samples());
   return poseidon_broadcasts(B, group.size(), group.size(),
                              static_cast<std::uint64_t>(matrix->shape[0]),
                              static_cast<std::uint64_t>(matrix->shape[1]));
@@ -60,8 +60,9 @@ Task<Range> SyncStep::packed_factors(const Group& group, const Ready& bucket) {
   const ShardCut cut{bucket.at, bucket.n};
   std::vector<Layer> layers;
   if (bucket.factors) layers.push_back({bucket.at, *bucket.factors});
-  const bool works = std::ranges::any_of(
-      lots_, [&](const Lot& lot) { return lot.is_of(group.rank) && lot.samples() > 0; });
+  const bool works = std::ranges::any_of(micro_shards_, [&](const MicroShard& micro_shard) {
+    return micro_shard.is_of(group.rank) && micro_shard.samples() > 0;
+  });
   std::vector<float> words;
   co_await node_.env.work(Work::Copy, bucket.n, [&] {
     if (works) words = pack(cut, replica_.g().all().data(), layers);

@@ -213,24 +213,23 @@ UpdateStep SyncStep::update_step() const {
       options_.recipe.epoch_fraction * static_cast<double>(replica_.ledger.samples_per_epoch());
   const Epochs epochs{static_cast<std::uint64_t>(std::ceil(samples)), options_.batch,
                       options_.growth};
-  const double eta =
-      shoal::eta(options_.schedule, options_.eta, epochs.place_of(replica_.step),
-                 epochs.horizon(options_.steps), options_.workers);
+  const double eta = shoal::eta(options_.schedule, options_.eta, epochs.place_of(replica_.step),
+                                epochs.horizon(options_.steps), options_.workers);
   return {eta, replica_.step.value() + 1, static_cast<double>(batch_)};
 }
 
-Shard SyncStep::shard_of(Range own) {
+UpdateTarget SyncStep::shard_of(Range own) {
   const unsigned k = slots(options_.rule);
   const auto of_slots = [&](Range all) {
     return k == 0 ? all : all.slice(own.at, replica_.N * (k - 1) + own.n);
   };
   const bool next = !in_place_;
-  Shard shard{(next ? replica_.next_w() : replica_.whole_w()).slice(own.at, own.n),
-              own,
-              of_slots(next ? replica_.next_slots() : replica_.slots()),
-              own.at,
-              segments_,
-              replica_.N};
+  UpdateTarget shard{(next ? replica_.next_w() : replica_.whole_w()).slice(own.at, own.n),
+                     own,
+                     of_slots(next ? replica_.next_slots() : replica_.slots()),
+                     own.at,
+                     segments_,
+                     replica_.N};
   if (next) {
     shard.before_w = replica_.w().slice(own.at, own.n);
     shard.before_slots = of_slots(replica_.slots());
@@ -243,11 +242,11 @@ Task<void> SyncStep::apply(Range own, std::span<const float* const> terms, bool 
   while (!replica_.valid) co_await state_here_.wait();
   if (held) co_await parts_.prepare();
   if (own.n == Elements(0)) co_return;
-  Shard shard = shard_of(own);
+  UpdateTarget shard = shard_of(own);
   shard.terms = terms;
   if (held) {
-    const HeldParts::Part now = parts_.now();
-    const HeldParts::Part next = parts_.next();
+    const ShardedState::Part now = parts_.now();
+    const ShardedState::Part next = parts_.next();
     shard.before_w = parts_.parameters_held() ? now.w : shard.w;
     if (parts_.parameters_held()) shard.w = next.w;
     shard.before_slots = now.slots;

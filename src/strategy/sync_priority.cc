@@ -17,8 +17,9 @@
 //   alone.
 // Deviations: P3 has servers; here the workers are each other's, a part of each chunk each. For
 //   all-reduce ByteScheduler has a master that tells all in which order chunks go; here each
-//   decides by itself, and begins what it hears that another has begun (send_turns.h), so that no
-//   decision travels behind the chunks that it is about. Chunks of fewer elements than workers do
+//   decides by itself, and begins what it hears that another has begun (send_scheduler.h), so that
+//   no decision travels behind the chunks that it is about. Chunks of fewer elements than workers
+//   do
 //   not wait: not all would hear of them. Sums are in the order of ranks, and every element is
 //   updated once, so that the bits are those of every other order with `--exchange direct`.
 //   Between workers of one host nothing waits for a link, and every chunk costs two of them a turn
@@ -198,10 +199,10 @@ Task<void> SyncStep::end_of(EarlyPass& pass) {
 Task<void> SyncStep::take_early_pass(const Group& group) {
   taken_ = std::move(early_);
   if (taken_ == nullptr) co_return;
-  const auto own =
-      std::ranges::find_if(lots_, [&](const Lot& lot) { return lot.is_of(group.rank); });
+  const auto own = std::ranges::find_if(
+      micro_shards_, [&](const MicroShard& micro_shard) { return micro_shard.is_of(group.rank); });
   const Portion& begun = taken_->portion;
-  const bool same = own != lots_.end() && begun.step == replica_.step &&
+  const bool same = own != micro_shards_.end() && begun.step == replica_.step &&
                     begun.epoch == replica_.ledger.epoch() && begun.shard == own->number &&
                     begun.samples == samples_of(*own);
   if (same) {

@@ -133,7 +133,7 @@ void SyncStep::give_up() {
 Task<void> SyncStep::run(const Group& group) {
   report_ = StepReport();
   report_.step = replica_.step;
-  report_.epoch = lots_.front().shares.front().epoch;
+  report_.epoch = micro_shards_.front().shares.front().epoch;
   report_.eta = update_step().eta;
   buckets_.clear();
   keep_rest();
@@ -149,17 +149,18 @@ Task<void> SyncStep::run(const Group& group) {
   if (in_chunks_) begin_chunks(group);
   if (options_.recipe.shards > 0) {
     co_await compute_shards(group);
-  } else if (options_.recipe.turnout != Turnout::All) {
+  } else if (options_.recipe.stragglers != StragglerPolicy::All) {
     co_await compute_until_decided(group);
   }
-  const bool computed = options_.recipe.shards > 0 || options_.recipe.turnout != Turnout::All;
+  const bool computed =
+      options_.recipe.shards > 0 || options_.recipe.stragglers != StragglerPolicy::All;
   Channel<Ready> ready;
-  meeting_.reset();
+  in_pass_.reset();
   if (options_.recipe.batch_norm.over == BatchNorm::Over::Workers && group.size() > 1)
-    meeting_.emplace(group, statistics_, kMeetings + replica_.step.value() * kMeetingsMax);
+    in_pass_.emplace(group, statistics_, kMeetings + replica_.step.value() * kMeetingsMax);
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
     if (!computed) {
-      if (meeting_) tasks.spawn(meeting_->serve());
+      if (in_pass_) tasks.spawn(in_pass_->serve());
       if (taken_ != nullptr) {
         tasks.spawn(follow_early_pass(group));
       } else {
@@ -267,7 +268,7 @@ Task<void> SyncStep::reduce(const Group& group, const Ready& bucket) {
       break;
     case Updater::Apart:
     case Updater::Servers:
-    case Updater::Each: break;  // served.h, decentral/
+    case Updater::Decentral: break;  // served.h, decentral/
     case Updater::Root:
       co_await tree_reduce(group, Rank(0), g, replica_.scratch().range(bucket.at, bucket.n),
                            number);
@@ -305,7 +306,7 @@ Range SyncStep::own_part(const Group& group, const Ready& bucket) {
   switch (updater_) {
     case Updater::Everyone:
     case Updater::Servers:
-    case Updater::Each:
+    case Updater::Decentral:
     case Updater::Apart: return g;
     case Updater::Owners: return cut_of(g, cuts_of(group, bucket)[group.rank.value()]);
     case Updater::Root: return g.slice(Elements(0), group.rank == Rank(0) ? g.n : Elements(0));
@@ -356,9 +357,9 @@ Task<void> SyncStep::tell(const Group& group) {
 StepReport SyncStep::commit() {
   if (encodes_now()) commit_encoding();
   Share run;  // of what lies end to end
-  for (const Lot& lot : lots_) {
-    std::uint64_t left = lot.counted;
-    for (const Share& share : lot.shares) {
+  for (const MicroShard& micro_shard : micro_shards_) {
+    std::uint64_t left = micro_shard.counted;
+    for (const Share& share : micro_shard.shares) {
       const std::uint64_t n = std::min(left, share.n);
       left -= n;
       if (share.epoch != run.epoch || share.at != run.at + run.n) {
@@ -369,7 +370,7 @@ StepReport SyncStep::commit() {
     }
   }
   replica_.ledger.settle(run, SampleEnd::Applied);
-  if (options_.recipe.turnout == Turnout::First) {
+  if (options_.recipe.stragglers == StragglerPolicy::First) {
     replica_.ledger.settle_leases(SampleEnd::Dropped);
   } else {
     replica_.ledger.revoke_all();  // What was left over comes first next time.

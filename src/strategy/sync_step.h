@@ -1,9 +1,9 @@
 // One step of synchronous training, made by all members of a view together: from the state before
 // it to the state after it. sync.h has the whole; this is its inner part, a private one.
 //
-//   deal     the global batch is cut into lots, and each lot has a worker
-//   compute  every worker sums the gradients of its lots into g, bucket by bucket, last layer first
-//   reduce   the g of all are added up, for whoever updates them
+//   deal     the global batch is cut into micro-shards, and each micro-shard has a worker
+//   compute  every worker sums the gradients of its micro-shards into g, bucket by bucket, last
+//   layer first reduce   the g of all are added up, for whoever updates them
 //   tell     all know that all have come so far: from here on the step counts
 //   apply    the updaters move their part of the state
 //   spread   what was moved reaches all
@@ -16,7 +16,7 @@
 // thing: there a second copy of the state is made before all tell, and counts after.
 //
 // A recipe with logical shards sums the gradient of each in one fixed tree (fixed_tree.h); one that
-// does not wait for all asks rank 0 whose gradients count (turnout.h). Both exchange at the end.
+// does not wait for all asks rank 0 whose gradients count (stragglers.h). Both exchange at the end.
 //
 // With Updater::Owners each applies 1/P of the update, and the sum of its part never leaves it. On
 // one host it is not even written: all hold the gradients of all, and each owner adds them up as it
@@ -46,20 +46,20 @@
 #include "runtime/channel.h"
 #include "runtime/task_group.h"
 #include "strategy/bucket_tuner.h"
-#include "strategy/held_parts.h"
+#include "strategy/in_pass_all_reduce.h"
 #include "strategy/journal.h"
-#include "strategy/own_state.h"
-#include "strategy/pass_meeting.h"
+#include "strategy/per_worker_state.h"
 #include "strategy/replica.h"
-#include "strategy/send_turns.h"
+#include "strategy/send_scheduler.h"
 #include "strategy/shard_sums.h"
+#include "strategy/sharded_state.h"
+#include "strategy/stragglers.h"
 #include "strategy/sync.h"
-#include "strategy/turnout.h"
 
 namespace shoal {
 
 // A part of the global batch, computed in one go.
-struct Lot {
+struct MicroShard {
   std::uint32_t number = 0;         // draws of its forward pass differ by it
   Rank worker, deputy;              // both compute it; mostly one and the same
   Rank winner;                      // of the two, the one whose gradient counts; or kDropped
@@ -99,7 +99,7 @@ class SyncStep {
   void state_arrived();
 
   void deal(const View& view);
-  const std::vector<Lot>& lots() const { return lots_; }
+  const std::vector<MicroShard>& micro_shards() const { return micro_shards_; }
   // What others read here is lent by tasks of this group, in the view that begins.
   // A pass that is begun early is one of them.
   void lend_by(TaskGroup& lending) {
@@ -128,9 +128,9 @@ class SyncStep {
   // all members.
   bool links_changed() const;
   // What of the state may lie with the owners of parts.
-  HeldParts& held_parts() { return parts_; }
+  ShardedState& held_parts() { return parts_; }
   // What no other worker has: what an encoding has not sent yet.
-  std::vector<OwnArray> own();
+  std::vector<PerWorkerArray> own();
   // That of workers which are not in the view.
   void inherit(std::span<const KeptArray> kept, const View& view);
   // Settles the samples. REQUIRES: finish() has ended.
@@ -140,13 +140,13 @@ class SyncStep {
   // sync_compute.cc: from the ledger to gradients.
   std::uint64_t batch_of(const View& view, std::uint64_t epoch) const;
   std::vector<double> weights() const;
-  std::vector<Lot> empty_lots() const;
-  std::vector<SampleId> samples_of(const Lot& lot) const;
-  Portion portion_of(const Lot& lot, std::size_t pass, std::size_t passes) const;
+  std::vector<MicroShard> empty_micro_shards() const;
+  std::vector<SampleId> samples_of(const MicroShard& micro_shard) const;
+  Portion portion_of(const MicroShard& micro_shard, std::size_t pass, std::size_t passes) const;
   Task<void> compute(Channel<Ready>& ready, const Group& group);
   Task<void> compute_shards(const Group& group);
   Task<void> compute_shard(std::uint32_t shard, GradientTarget target);
-  // sync_turnout.cc
+  // sync_stragglers.cc
   Task<void> compute_until_decided(const Group& group);
   Task<void> compute_pieces(const Group& group);
   Task<void> decide(const Group& group);
@@ -155,7 +155,7 @@ class SyncStep {
   Task<void> count_samples(const Group& group);
   void cut_whole_range();
   void keep_rest();
-  void keep_rest_after(std::size_t lot);
+  void keep_rest_after(std::size_t micro_shard);
   void take_rest();
   void put_rest_back();
   Task<void> average_rest(const Group& group);
@@ -186,7 +186,7 @@ class SyncStep {
   struct Chunk {
     Ready ready;  // numbered as chunks are
     std::uint32_t bucket = 0;
-    SendTurns::Ticket ticket;
+    SendScheduler::Ticket ticket;
     Time begun{};
   };
   // The pass of the next step, while this one is exchanged.
@@ -243,7 +243,7 @@ class SyncStep {
   Task<void> apply(Range own, std::span<const float* const> terms = {}, bool held = false);
   Task<void> apply_part(const Group& group, Rank owner);
   Task<Sums> norms(const Group& group);
-  Shard shard_of(Range own);
+  UpdateTarget shard_of(Range own);
   UpdateStep update_step() const;
   Range own_part(const Group& group, const Ready& bucket);
   std::uint64_t operation(const Ready& bucket, std::uint64_t what) const;
@@ -253,7 +253,7 @@ class SyncStep {
   Replica& replica_;
   const SyncOptions& options_;
   const std::vector<Segment> segments_;
-  HeldParts parts_;
+  ShardedState parts_;
   Updater updater_;  // the recipe's, or what the encodings that were chosen ask for
   // Of the view.
   Cuts cuts_;  // whose part is what
@@ -264,15 +264,15 @@ class SyncStep {
   CostModel costs_;
   BucketTuner tuner_;
   // Of the step.
-  std::vector<Lot> lots_;
-  std::vector<Share> shares_;    // of all lots, one after the other
+  std::vector<MicroShard> micro_shards_;
+  std::vector<Share> shares_;    // of all micro-shards, one after the other
   std::uint64_t batch_ = 0;      // samples that count
   std::vector<Rank> terms_;      // whose gradients are added, in this order
   std::deque<Ready> buckets_;    // of the gradient
   std::vector<HeldSum> held_;    // of all shards,
   std::vector<Range> own_sums_;  // and those that are held here
   ShardSums shard_sums_;
-  std::uint64_t done_ = 0;  // samples of the own lot whose gradient is in g
+  std::uint64_t done_ = 0;  // samples of the own micro-shard whose gradient is in g
   std::uint64_t own_done_ = 0, heard_done_ = 0;
   std::vector<std::uint64_t> decision_, told_;
   bool decided_ = false;
@@ -299,7 +299,7 @@ class SyncStep {
   bool goes_early_ = false;  // in this view: the next pass begins before the step has ended
   Elements chunk_n_;
   std::deque<Chunk> chunks_;
-  std::optional<SendTurns> turns_;
+  std::optional<SendScheduler> turns_;
   std::shared_ptr<ParameterGate> gate_;       // of the state after the step
   std::unique_ptr<EarlyPass> early_;          // of the next step,
   std::unique_ptr<EarlyPass> taken_;          // and of this one, if it was begun in the last
@@ -314,9 +314,9 @@ class SyncStep {
   std::uint64_t odd_steps_ = 0;
   Gathering speeds_gathering_;
   Gathering notes_, sums_, rests_, counts_, statistics_;
-  std::optional<PassMeeting> meeting_;  // of the step, where the recipe has one
+  std::optional<InPassAllReduce> in_pass_;  // of the step, where the recipe has one
   // The rest of the model's state (running statistics) is changed in place by forward passes: as it
-  // was before the step, and as each own lot left it.
+  // was before the step, and as each own micro-shard left it.
   std::vector<float> rest_before_;
   bool rest_kept_ = false;
   std::vector<float> rest_after_;

@@ -1,5 +1,5 @@
-// What the swarm's workloads have in common: the clusters that they run on, and how a recipe that was
-// drawn reads.
+// What the workloads of the swarm share: the clusters that they run on, and the flags of a recipe
+// that was drawn.
 #pragma once
 
 #include <cstddef>

@@ -9,7 +9,7 @@
 #include "decentral/worker.h"
 #include "learner/quadratic.h"
 #include "train/cluster_draw.h"
-#include "train/snapshot_keeper.h"
+#include "train/folder_checkpoint_store.h"
 
 namespace shoal {
 
@@ -50,8 +50,8 @@ Task<void> worker_program(Node& node, std::shared_ptr<DecentralJob> job) {
   QuadraticLearner learner(job->problem);
   Replica replica(node.endpoint, learner, Ledger(node.env.seed(), job->samples),
                   slots(job->options.rule));
-  SnapshotKeeper keeper(node, "checkpoint", learner.layout());
-  co_await decentral_worker(node, learner, keeper, replica, job->options);
+  FolderCheckpointStore checkpoints(node, "checkpoint", learner.layout());
+  co_await decentral_worker(node, learner, checkpoints, replica, job->options);
   const std::span<float> w = replica.parameters().data();
   job->results[node.membership.now().generation].emplace_back(w.begin(), w.end());
   const std::uint64_t applied =
@@ -63,33 +63,36 @@ Task<void> worker_program(Node& node, std::shared_ptr<DecentralJob> job) {
 // Of the topologies those that go with the way to meet.
 Peering draw_peering(Random& random, std::size_t P) {
   Peering p;
-  p.meet = static_cast<Encounter>(random.below(kEncounters));
+  p.algorithm = static_cast<Algorithm>(random.below(kAlgorithms));
   p.tau = static_cast<std::uint32_t>(random.between(1, 6));
-  const bool mean =
-      p.meet == Encounter::Average || p.meet == Encounter::Block || p.meet == Encounter::Wild;
-  const bool may_be_late = mean || p.meet == Encounter::Elastic;
-  if (may_be_late && random.chance(0.4)) p.late = static_cast<std::uint32_t>(random.below(p.tau));
-  p.in_step = mean || p.meet == Encounter::Neighbours || p.meet == Encounter::Learners ||
+  const bool mean = p.algorithm == Algorithm::Average || p.algorithm == Algorithm::Block ||
+                    p.algorithm == Algorithm::Hogwild;
+  const bool may_be_late = mean || p.algorithm == Algorithm::Elastic;
+  if (may_be_late && random.chance(0.4))
+    p.overlap_steps = static_cast<std::uint32_t>(random.below(p.tau));
+  p.in_step = mean || p.algorithm == Algorithm::Neighbours || p.algorithm == Algorithm::Learners ||
               random.chance(0.3);
   constexpr std::array kSymmetric = {Topology::Kind::Chain,    Topology::Kind::Ring,
                                      Topology::Kind::Torus,    Topology::Kind::Tree,
                                      Topology::Kind::Complete, Topology::Kind::Hypercube};
   p.topology.kind = kSymmetric[random.below(kSymmetric.size())];
-  if (p.meet == Encounter::Gossip && random.chance(0.4)) p.topology.kind = Topology::Kind::Random;
+  if (p.algorithm == Algorithm::Gossip && random.chance(0.4))
+    p.topology.kind = Topology::Kind::Random;
   p.alpha = random.chance(0.5) ? kAuto : 0.5 / static_cast<double>(P);
   p.block_momentum = 0.5 * random.uniform();
   p.block_nesterov = random.chance(0.5);
   p.gossip = random.uniform();
-  if (p.meet == Encounter::Stream)
+  if (p.algorithm == Algorithm::Stream)
     p.topology.kind = random.chance(0.5) ? Topology::Kind::Complete : Topology::Kind::Random;
-  if (p.meet == Encounter::Scatter && random.chance(0.6)) p.topology.kind = Topology::Kind::Halton;
+  if (p.algorithm == Algorithm::Scatter && random.chance(0.6))
+    p.topology.kind = Topology::Kind::Halton;
   p.adapt_alpha = random.chance(0.3);
   p.tau_down = static_cast<std::uint32_t>(random.below(5));
   p.learners = static_cast<std::uint32_t>(random.below(4));
   p.penalty = 0.1 * random.uniform();
   p.extrapolate = 0.3 * random.uniform();
   p.partitions = static_cast<std::uint32_t>(random.below(6));
-  p.loss = random.chance(0.5) ? 0 : 0.2 * random.uniform();
+  p.drop_probability = random.chance(0.5) ? 0 : 0.2 * random.uniform();
   return p;
 }
 
@@ -97,13 +100,14 @@ Peering draw_peering(Random& random, std::size_t P) {
 void draw_encoding(Random& random, DecentralJob& job) {
   const Peering& p = job.options.peering;
   const bool mixes =
-      p.meet == Encounter::Neighbours && p.topology.kind != Topology::Kind::Hypercube;
-  const bool can = mixes || p.meet == Encounter::Average || p.meet == Encounter::Block ||
-                   p.meet == Encounter::Stream;
+      p.algorithm == Algorithm::Neighbours && p.topology.kind != Topology::Kind::Hypercube;
+  const bool can = mixes || p.algorithm == Algorithm::Average || p.algorithm == Algorithm::Block ||
+                   p.algorithm == Algorithm::Stream;
   if (!can || random.chance(0.5)) return;
   static constexpr const char* kSome[] = {"fp32+zstd", "fp16", "topk:0.2+ef", "onebit+ef",
                                           "strom:0.01"};
-  job.options.encode.as = parse_encoding(kSome[random.below(p.meet == Encounter::Stream ? 5 : 4)]);
+  job.options.encode.as =
+      parse_encoding(kSome[random.below(p.algorithm == Algorithm::Stream ? 5 : 4)]);
   job.problem.dimensions = Elements(random.between(64, 160));  // Shorter pieces go as they are.
 }
 
@@ -122,7 +126,7 @@ Scenario decentral_scenario(Seed seed) {
   job->options.batch = random.between(1, 12);
   job->options.workers = P;
   job->options.peering = draw_peering(random, P);
-  const bool plain = job->options.peering.meet == Encounter::Wild;
+  const bool plain = job->options.peering.algorithm == Algorithm::Hogwild;
   if (random.chance(0.3) && !plain) job->options.rule = default_rule(RuleKind::Momentum);
   // Momentum takes ten times as long steps, and a block momentum on top of it longer ones.
   const double shorter = job->options.rule.kind == RuleKind::Momentum ? 0.1 : 1;
@@ -131,7 +135,7 @@ Scenario decentral_scenario(Seed seed) {
   job->options.evaluate = random.chance(0.5);
   // An audited meeting that is late takes passes of its own, apart from the update.
   Random audit(seed, Purpose::Recipe, 2);
-  job->options.audit = job->options.peering.late == 0 || audit.chance(0.5);
+  job->options.audit = job->options.peering.overlap_steps == 0 || audit.chance(0.5);
   Random encoding(seed, Purpose::Recipe, 1);  // so that all else stays as it was drawn
   draw_encoding(encoding, *job);
 
@@ -143,11 +147,11 @@ Scenario decentral_scenario(Seed seed) {
   scenario.recipe = fmt::format(
       "decentral P={} {} tau={} late={} {} {} {} encode={} epochs={} batch={} samples={} "
       "N={}",
-      P, to_string(p.meet), p.tau, p.late, p.in_step ? "in step" : "own pace",
+      P, to_string(p.algorithm), p.tau, p.overlap_steps, p.in_step ? "in step" : "own pace",
       to_string(p.topology), to_string(job->options.exchange), encode_text(job->options.encode),
       job->options.epochs, job->options.batch, job->samples, job->problem.dimensions);
   Recipe recipe;
-  recipe.updater = Updater::Each;
+  recipe.updater = Updater::Decentral;
   recipe.peering = p;
   recipe.exchange = job->options.exchange;
   recipe.encode = job->options.encode;

@@ -11,7 +11,7 @@
 #include "ps/shard_map.h"
 #include "strategy/served.h"
 #include "train/cluster_draw.h"
-#include "train/snapshot_keeper.h"
+#include "train/folder_checkpoint_store.h"
 
 namespace shoal {
 
@@ -127,7 +127,7 @@ std::string judge(const ServedJob& job) {
       return fmt::format("shard {} is off by {} samples; {} are in a part", k, std::sqrt(squares),
                          partial);
     // Each server rejects for itself; the ledger has what the first one did.
-    const Consistency::Kind kind = job.served.serving.consistency.kind;
+    const Consistency::Kind kind = job.served.ps.consistency.kind;
     const bool drops = kind == Consistency::Kind::Reject || kind == Consistency::Kind::Backup;
     if (!(drops && k > 0) && missing > dropped + partial + 0.01)
       return fmt::format("in shard {} {} samples are missing; {} were dropped, {} in a part", k,
@@ -139,21 +139,22 @@ std::string judge(const ServedJob& job) {
 }
 
 // A shard that was once begun must not begin again, nor be loaded.
-class CountingKeeper final : public Keeper {
+class CountingCheckpointStore final : public CheckpointStore {
  public:
-  CountingKeeper(SnapshotKeeper& keeper, ServedJob& job) : keeper_(keeper), job_(job) {}
+  CountingCheckpointStore(FolderCheckpointStore& checkpoints, ServedJob& job)
+      : checkpoints_(checkpoints), job_(job) {}
   Task<void> save(Replica& replica) override {
     job_.tally = replica.ledger.tally();
-    co_await keeper_.save(replica);
+    co_await checkpoints_.save(replica);
   }
   Task<bool> load(Replica& replica) override {
     if (++job_.begun > job_.served.shards) job_.reloaded = true;
-    const bool loaded = co_await keeper_.load(replica);
+    const bool loaded = co_await checkpoints_.load(replica);
     co_return loaded;
   }
 
  private:
-  SnapshotKeeper& keeper_;
+  FolderCheckpointStore& checkpoints_;
   ServedJob& job_;
 };
 
@@ -161,10 +162,10 @@ Task<void> node_program(Node& node, std::shared_ptr<ServedJob> job) {
   Tally learner(job->N, cut_shards(job->N, job->served.shards), job->part);
   Replica replica(node.endpoint, learner, Ledger(node.env.seed(), job->samples),
                   slots(job->served.rule));
-  SnapshotKeeper snapshots(node, "checkpoint", learner.layout());
-  CountingKeeper keeper(snapshots, *job);
+  FolderCheckpointStore snapshots(node, "checkpoint", learner.layout());
+  CountingCheckpointStore checkpoints(snapshots, *job);
   Watch watch(*job);
-  co_await served_node(node, learner, keeper, replica, job->served, &watch);
+  co_await served_node(node, learner, checkpoints, replica, job->served, &watch);
   if (node.membership.now().find(node.id)->role != Role::Worker) co_return;
   const std::span<float> w = replica.parameters().data();
   job->differ = job->differ || (job->results > 0 && !std::ranges::equal(job->result, w));
@@ -181,42 +182,42 @@ Consistency draw_consistency(Random& random) {
 }
 
 // How often workers push and read, of what goes with the consistency.
-void draw_pace(Random& random, Serving& serving) {
+void draw_pace(Random& random, ParameterServerOptions& ps) {
   using Kind = Consistency::Kind;
-  const Consistency& c = serving.consistency;
-  if (random.chance(0.2)) serving.warm_start = random.between(1, 5);
+  const Consistency& c = ps.consistency;
+  if (random.chance(0.2)) ps.warm_start = random.between(1, 5);
   if (goes_by_steps(c) || c.kind == Kind::Value || random.chance(0.4)) return;
   if (c.kind == Kind::Bounded && random.chance(0.7)) {
-    serving.fetch.kind = random.chance(0.5) ? Fetch::Kind::Stale : Fetch::Kind::Eager;
+    ps.fetch.kind = random.chance(0.5) ? Fetch::Kind::Stale : Fetch::Kind::Eager;
     return;
   }
-  serving.push_every = static_cast<std::uint32_t>(random.between(1, 4));
-  serving.fetch.steps = static_cast<std::uint32_t>(random.between(1, 4));
+  ps.push_every = static_cast<std::uint32_t>(random.between(1, 4));
+  ps.fetch.steps = static_cast<std::uint32_t>(random.between(1, 4));
 }
 
 // What is pushed at once, of what goes with the consistency.
-void draw_parts(Random& random, Serving& serving) {
+void draw_parts(Random& random, ParameterServerOptions& ps) {
   using Kind = Consistency::Kind;
-  const Consistency& c = serving.consistency;
-  serving.compress = random.chance(0.2);
+  const Consistency& c = ps.consistency;
+  ps.compress = random.chance(0.2);
   if (goes_by_steps(c) || c.kind == Kind::Value || c.kind == Kind::Reject) return;
-  serving.barrier = random.chance(0.2);
+  ps.barrier = random.chance(0.2);
   if (random.chance(0.5)) return;
-  serving.filter.kind = static_cast<Filter::Kind>(random.between(1, 3));
-  if (serving.filter.kind == Filter::Kind::Significant) {
-    serving.filter.threshold = 3 * random.uniform();
+  ps.filter.kind = static_cast<Filter::Kind>(random.between(1, 3));
+  if (ps.filter.kind == Filter::Kind::Significant) {
+    ps.filter.threshold = 3 * random.uniform();
     return;
   }
-  serving.filter.rate = std::exp(std::log(1e3) + random.uniform() * std::log(1e3));
-  serving.filter.burst = 64 + 1000 * random.uniform();
+  ps.filter.rate = std::exp(std::log(1e3) + random.uniform() * std::log(1e3));
+  ps.filter.burst = 64 + 1000 * random.uniform();
 }
 
 // What pushes and parameters are on their way: so that nothing is lost of counts, or waits.
 void draw_encodings(Random& random, ServedJob& job) {
-  const Consistency::Kind kind = job.served.serving.consistency.kind;
+  const Consistency::Kind kind = job.served.ps.consistency.kind;
   static constexpr const char* kPulls[] = {"fp32", "fp16", "qsgd:256"};
-  if (random.chance(0.3)) job.served.serving.pulls = parse_encoding(kPulls[random.below(3)]);
-  if (in_parts(job.served.serving) || random.chance(0.5)) return;
+  if (random.chance(0.3)) job.served.ps.pulls = parse_encoding(kPulls[random.below(3)]);
+  if (in_parts(job.served.ps) || random.chance(0.5)) return;
   static constexpr const char* kSome[] = {"fp32+zstd", "fp16", "topk:0.2+ef", "onebit+ef",
                                           "twobit:2"};
   const bool drops = kind == Consistency::Kind::Reject || kind == Consistency::Kind::Backup;
@@ -225,28 +226,28 @@ void draw_encodings(Random& random, ServedJob& job) {
   job.N = Elements(random.between(64, 400));  // Shorter pieces go as they are.
 }
 
-void draw_groups(Random& random, Serving& serving, std::size_t nodes) {
-  if (random.chance(0.5) || serving.consistency.kind == Consistency::Kind::Backup) return;
-  serving.groups.by = random.chance(0.5) ? Groups::By::Host : Groups::By::Size;
-  if (serving.groups.by == Groups::By::Size)
-    serving.groups.size = static_cast<std::uint32_t>(random.between(1, nodes));
-  if (serving.push_every == 1 && serving.fetch == Fetch() && random.chance(0.4))
-    serving.write_back = static_cast<std::uint32_t>(random.between(2, 4));
+void draw_groups(Random& random, ParameterServerOptions& ps, std::size_t nodes) {
+  if (random.chance(0.5) || ps.consistency.kind == Consistency::Kind::Backup) return;
+  ps.groups.by = random.chance(0.5) ? Groups::By::Host : Groups::By::Size;
+  if (ps.groups.by == Groups::By::Size)
+    ps.groups.size = static_cast<std::uint32_t>(random.between(1, nodes));
+  if (ps.push_every == 1 && ps.fetch == Fetch() && random.chance(0.4))
+    ps.write_back = static_cast<std::uint32_t>(random.between(2, 4));
 }
 
 // In step also by sums of logical shards, which take whole gradients of single workers.
 void draw_rounds(Random& random, ServedJob& job) {
-  Serving& serving = job.served.serving;
-  if (!moves_in_step(serving.consistency) || random.chance(0.5)) return;
+  ParameterServerOptions& ps = job.served.ps;
+  if (!moves_in_step(ps.consistency) || random.chance(0.5)) return;
   job.served.logical = static_cast<std::uint32_t>(random.between(1, 12));
   job.served.round_batch = random.between(1, job.served.batch * job.served.workers);
   job.served.encode = Encode();
   job.served.rule.clip_norm = 0;
-  serving.pulls = Encoding();
-  serving.compress = false;
-  serving.groups = Groups();
-  serving.write_back = 1;
-  serving.warm_start = 0;
+  ps.pulls = Encoding();
+  ps.compress = false;
+  ps.groups = Groups();
+  ps.write_back = 1;
+  ps.warm_start = 0;
 }
 
 }  // namespace
@@ -263,22 +264,22 @@ Scenario served_scenario(Seed seed) {
   job->served.batch = random.between(1, 16);
   job->served.workers = P;
   job->served.shards = random.between(1, S);
-  job->served.serving.copies = random.between(1, std::min<std::size_t>(3, S));
-  job->served.serving.consistency = draw_consistency(random);
+  job->served.ps.copies = random.between(1, std::min<std::size_t>(3, S));
+  job->served.ps.consistency = draw_consistency(random);
   Random last(seed, Purpose::Recipe, 2);
   if (P > 1 && last.chance(0.12))
-    job->served.serving.consistency = {Consistency::Kind::Backup, last.between(1, P - 1)};
-  draw_pace(random, job->served.serving);
+    job->served.ps.consistency = {Consistency::Kind::Backup, last.between(1, P - 1)};
+  draw_pace(random, job->served.ps);
   Random more(seed, Purpose::Recipe, 1);  // so that all else stays as it was drawn
-  draw_parts(more, job->served.serving);
+  draw_parts(more, job->served.ps);
   if (more.chance(0.3)) job->part = more.between(2, 20);
   Random encoding(seed, Purpose::Recipe, 3);
   draw_encodings(encoding, *job);
   // Norms that never clip anything: servers exchange them all the same.
-  if (moves_in_step(job->served.serving.consistency) && last.chance(0.4))
+  if (moves_in_step(job->served.ps.consistency) && last.chance(0.4))
     job->served.rule.clip_norm = 1e9;
   // So that each gradient counts once.
-  const Consistency& c = job->served.serving.consistency;
+  const Consistency& c = job->served.ps.consistency;
   job->served.eta = c.kind == Consistency::Kind::Softsync ? static_cast<double>(c.bound) : 1;
   job->served.mean = false;
   job->served.evaluate = true;
@@ -288,23 +289,23 @@ Scenario served_scenario(Seed seed) {
   for (std::size_t i = 0; i < apart; ++i) scenario.cluster.nodes[i].role = Role::Server;
   scenario.faults = draw_faults(random, P + apart, random.duration(200ms, 6s));
   scenario.liveness = 300s;
-  draw_groups(random, job->served.serving, P + apart);
+  draw_groups(random, job->served.ps, P + apart);
   Random shards(seed, Purpose::Recipe, 4);
   draw_rounds(shards, *job);
-  const Serving& serving = job->served.serving;
+  const ParameterServerOptions& ps = job->served.ps;
   scenario.recipe = fmt::format(
       "served P={} S={} {} shards={} copies={} {} push={} fetch={} groups={}/{} warm={} "
       "filter={}{}{}{} encode={}/{} logical={}/{} epochs={} batch={} samples={} N={}/{}",
-      P, S, apart > 0 ? "apart" : "inside", job->served.shards, serving.copies,
-      to_string(serving.consistency), serving.push_every, to_string(serving.fetch),
-      to_string(serving.groups), serving.write_back, serving.warm_start, to_string(serving.filter),
-      serving.compress ? " compressed" : "", serving.barrier ? " barrier" : "",
-      job->served.rule.clip_norm > 0 ? " norms" : "", encode_text(job->served.encode),
-      to_string(serving.pulls), job->served.logical, job->served.round_batch, job->served.epochs,
-      job->served.batch, job->samples, job->N, job->part);
+      P, S, apart > 0 ? "apart" : "inside", job->served.shards, ps.copies,
+      to_string(ps.consistency), ps.push_every, to_string(ps.fetch), to_string(ps.groups),
+      ps.write_back, ps.warm_start, to_string(ps.filter), ps.compress ? " compressed" : "",
+      ps.barrier ? " barrier" : "", job->served.rule.clip_norm > 0 ? " norms" : "",
+      encode_text(job->served.encode), to_string(ps.pulls), job->served.logical,
+      job->served.round_batch, job->served.epochs, job->served.batch, job->samples, job->N,
+      job->part);
   Recipe recipe;
   recipe.updater = Updater::Servers;
-  recipe.serving = serving;
+  recipe.ps = ps;
   recipe.encode = job->served.encode;
   recipe.shards = job->served.logical;
   scenario.flags = recipe_flags(recipe, P, job->served.batch, job->served.rule.kind);

@@ -8,7 +8,7 @@
 #include "learner/quadratic.h"
 #include "strategy/sync.h"
 #include "train/cluster_draw.h"
-#include "train/snapshot_keeper.h"
+#include "train/folder_checkpoint_store.h"
 
 namespace shoal {
 
@@ -57,9 +57,9 @@ void draw_recipe(Random& random, Recipe& recipe) {
   // What only the sharded update can do.
   recipe.updater = Updater::Owners;
   recipe.accumulate = 1;
-  recipe.turnout = static_cast<Turnout>(random.below(4));
+  recipe.stragglers = static_cast<StragglerPolicy>(random.below(4));
   recipe.backups = static_cast<std::uint32_t>(random.between(1, 3));
-  if (recipe.turnout == Turnout::All)
+  if (recipe.stragglers == StragglerPolicy::All)
     recipe.shards = static_cast<std::uint32_t>(random.between(1, 12));
 }
 
@@ -84,7 +84,7 @@ void draw_order(Random& random, SyncOptions& sync) {
   Recipe& recipe = sync.recipe;
   if (random.chance(0.8)) return;
   recipe.updater = Updater::Everyone;
-  recipe.turnout = Turnout::All;
+  recipe.stragglers = StragglerPolicy::All;
   recipe.backups = recipe.shards = 0;
   recipe.encode = Encode{};
   recipe.overlap = recipe.priority = true;
@@ -103,7 +103,8 @@ bool rounds_numbers(const Recipe& recipe) {
 
 // Whether the samples of each step are those that one worker would take.
 bool takes_all(const Recipe& recipe) {
-  return recipe.turnout == Turnout::All || recipe.turnout == Turnout::Redundant;
+  return recipe.stragglers == StragglerPolicy::All ||
+         recipe.stragglers == StragglerPolicy::Redundant;
 }
 
 std::string judge(Seed seed, const SyncJob& job) {
@@ -136,8 +137,8 @@ Task<void> worker(Node& node, std::shared_ptr<SyncJob> job) {
   QuadraticLearner learner(job->problem);
   Replica replica(node.endpoint, learner, Ledger(node.env.seed(), job->samples),
                   slots(job->sync.rule));
-  SnapshotKeeper keeper(node, "checkpoint", learner.layout());
-  co_await sync_worker(node, learner, keeper, replica, job->sync);
+  FolderCheckpointStore checkpoints(node, "checkpoint", learner.layout());
+  co_await sync_worker(node, learner, checkpoints, replica, job->sync);
   const std::span<float> w = replica.w().data();
   job->result.assign(w.begin(), w.end());
   ++job->results;
@@ -187,11 +188,11 @@ Scenario sync_scenario(Seed seed) {
   scenario.liveness = 300s;
   scenario.recipe = fmt::format(
       "sync P={} updater={} exchange={} steps={} batch={} samples={} N={} buckets={} "
-      "save_every={} shards={} turnout={} fraction={} accumulate={} encode={} by={} {}{}{}",
+      "save_every={} shards={} stragglers={} fraction={} accumulate={} encode={} by={} {}{}{}",
       P, static_cast<unsigned>(job->sync.recipe.updater), to_string(job->sync.recipe.exchange),
       job->sync.steps, job->sync.batch, job->samples, job->problem.dimensions, job->problem.buckets,
       job->sync.save_every, job->sync.recipe.shards,
-      static_cast<unsigned>(job->sync.recipe.turnout), job->sync.recipe.epoch_fraction,
+      static_cast<unsigned>(job->sync.recipe.stragglers), job->sync.recipe.epoch_fraction,
       job->sync.recipe.accumulate, to_string(job->sync.recipe.encode.as),
       to_string(job->sync.recipe.encode.by), to_string(job->sync.rule.kind),
       job->sync.evaluate ? " evaluated" : "", job->sync.recipe.priority ? " priority" : "");

@@ -9,33 +9,38 @@
 #include "strategy/axes.h"
 #include "strategy/served.h"
 #include "strategy/sync.h"
-#include "train/snapshot_keeper.h"
+#include "train/folder_checkpoint_store.h"
 
 namespace shoal {
 namespace {
 
 // Knows afterwards where the state came from. The settings of this run replace those in the folder
 // only when the state there fits them.
-class WatchedKeeper final : public Keeper {
+class WatchedCheckpointStore final : public CheckpointStore {
  public:
-  WatchedKeeper(SnapshotKeeper& keeper, RunFolder& folder, const TrainPlan& plan,
-                const RunJournalOptions& options, TrainResult& result)
-      : keeper_(keeper), folder_(folder), plan_(plan), options_(options), result_(result) {}
+  WatchedCheckpointStore(FolderCheckpointStore& checkpoints, RunFolder& folder,
+                         const TrainPlan& plan, const RunJournalOptions& options,
+                         TrainResult& result)
+      : checkpoints_(checkpoints),
+        folder_(folder),
+        plan_(plan),
+        options_(options),
+        result_(result) {}
   // A phantom has nothing to keep.
   Task<void> save(Replica& replica) override {
-    if (!replica.g().phantom()) co_await keeper_.save(replica);
+    if (!replica.g().phantom()) co_await checkpoints_.save(replica);
   }
   Task<bool> load(Replica& replica) override {
-    result_.resumed = co_await keeper_.load(replica);
+    result_.resumed = co_await checkpoints_.load(replica);
     result_.first_step = replica.step;
-    for (const std::string& warning : keeper_.warnings())
+    for (const std::string& warning : checkpoints_.warnings())
       if (options_.warn) options_.warn(warning);
     co_await folder_.write_config(plan_.config);
     co_return result_.resumed;
   }
 
  private:
-  SnapshotKeeper& keeper_;
+  FolderCheckpointStore& checkpoints_;
   RunFolder& folder_;
   const TrainPlan& plan_;
   const RunJournalOptions& options_;
@@ -86,9 +91,9 @@ std::pair<std::uint64_t, std::uint64_t> epochs_in_steps(const TrainPlan& plan, s
 }
 
 ServedOptions served_options(const TrainPlan& plan) {
-  const Serving& serving = plan.recipe.serving;
+  const ParameterServerOptions& ps = plan.recipe.ps;
   ServedOptions o;
-  const std::uint64_t each = samples_per_update(serving, plan.batch, plan.workers, plan.hosts);
+  const std::uint64_t each = samples_per_update(ps, plan.batch, plan.workers, plan.hosts);
   std::tie(o.epochs, o.last_epoch) = epochs_of(plan, each);
   o.logical = plan.recipe.shards;
   o.round_batch = plan.global_batch != 0 ? plan.global_batch : plan.batch * plan.workers;
@@ -96,8 +101,8 @@ ServedOptions served_options(const TrainPlan& plan) {
   o.batch = plan.batch;
   o.workers = plan.workers;
   o.hosts = plan.hosts;
-  o.shards = serving.servers > 0 ? serving.servers : plan.workers;
-  o.serving = serving;
+  o.shards = ps.servers > 0 ? ps.servers : plan.workers;
+  o.ps = ps;
   o.encode = plan.recipe.encode;
   o.rule = plan.rule;
   o.eta = plan.eta;
@@ -122,13 +127,13 @@ DecentralOptions decentral_options(const TrainPlan& plan) {
   return o;
 }
 
-Task<void> carry_out(Node& node, Learner& learner, Keeper& keeper, Replica& replica,
+Task<void> carry_out(Node& node, Learner& learner, CheckpointStore& checkpoints, Replica& replica,
                      const TrainPlan& plan, Journal& journal) {
   if (plan.recipe.updater == Updater::Servers)
-    return served_node(node, learner, keeper, replica, served_options(plan), &journal);
-  if (plan.recipe.updater == Updater::Each)
-    return decentral_worker(node, learner, keeper, replica, decentral_options(plan), &journal);
-  return sync_worker(node, learner, keeper, replica, sync_options(plan), &journal);
+    return served_node(node, learner, checkpoints, replica, served_options(plan), &journal);
+  if (plan.recipe.updater == Updater::Decentral)
+    return decentral_worker(node, learner, checkpoints, replica, decentral_options(plan), &journal);
+  return sync_worker(node, learner, checkpoints, replica, sync_options(plan), &journal);
 }
 
 Task<std::string> digest(Env& env, ConstBuf state) {
@@ -151,7 +156,7 @@ Summary summarize(const TrainPlan& plan, const RunTotals& totals, const Ledger& 
   s.data = plan.data;
   s.seed = plan.seed;
   s.workers = plan.workers;
-  s.servers = plan.recipe.serving.servers;
+  s.servers = plan.recipe.ps.servers;
   const LedgerPlace place = ledger.place();
   s.epochs = (place.epoch * plan.samples + place.done()) / plan.samples;
   s.samples = plan.samples;
@@ -211,10 +216,10 @@ void set_length(RunJournalOptions& journal, const TrainPlan& plan) {
 }
 
 std::uint64_t period_of(const Recipe& recipe) {
-  if (recipe.updater == Updater::Each) return recipe.peering.tau;
+  if (recipe.updater == Updater::Decentral) return recipe.peering.tau;
   if (recipe.updater != Updater::Servers) return 1;
-  const Serving& serving = recipe.serving;
-  return std::uint64_t{serving.push_every} * serving.write_back * serving.fetch.steps;
+  const ParameterServerOptions& ps = recipe.ps;
+  return std::uint64_t{ps.push_every} * ps.write_back * ps.fetch.steps;
 }
 
 Task<void> train_worker(Node& node, Learner& learner, const TrainPlan& plan,
@@ -224,13 +229,13 @@ Task<void> train_worker(Node& node, Learner& learner, const TrainPlan& plan,
   RunFolderOptions place = plan.folder;
   place.writer = node.id;
   RunFolder folder(node.files, place);
-  SnapshotKeeper snapshots(node, "checkpoint", learner.layout(), terms_of(plan));
-  WatchedKeeper keeper(snapshots, folder, plan, options, result);
+  FolderCheckpointStore snapshots(node, "checkpoint", learner.layout(), terms_of(plan));
+  WatchedCheckpointStore checkpoints(snapshots, folder, plan, options, result);
   Replica replica(node.endpoint, learner, Ledger(plan.seed, plan.samples), slots(plan.rule));
   RunJournal journal(node, folder, options);
   std::exception_ptr error;
   try {
-    co_await carry_out(node, learner, keeper, replica, plan, journal);
+    co_await carry_out(node, learner, checkpoints, replica, plan, journal);
   } catch (...) {
     error = std::current_exception();
   }

@@ -185,7 +185,7 @@ TEST_F(Api, WishesThatCannotBeAreRefusedInWords) {
   EXPECT_THAT(refusal<ConfigError>(t), HasSubstr("Training::model is empty"));
   t = good;
   t.eta = -1;
-  EXPECT_THAT(refusal<ConfigError>(t), HasSubstr("--eta -1"));
+  EXPECT_THAT(refusal<ConfigError>(t), HasSubstr("--lr -1"));
   t = good;
   t.flags = {"--model", "lenet"};
   EXPECT_THAT(refusal<ConfigError>(t), HasSubstr("unknown option '--model'"));

@@ -16,5 +16,5 @@ test -s run/checkpoint/step-20/model.safetensors
 "$program" --resume run --steps 25 --workers 1 --quiet
 grep -q '"consumed": 400,' run/summary.json
 
-if "$program" "${data[@]}" --steps 20 --workers 2 --eta 1e20 --out bad 2>err; then echo "it did not diverge"; exit 1; fi
+if "$program" "${data[@]}" --steps 20 --workers 2 --lr 1e20 --out bad 2>err; then echo "it did not diverge"; exit 1; fi
 [ "$(grep -c "the loss became" err)" -eq 1 ]

@@ -195,10 +195,10 @@ TEST_P(Parts, AllGatherOfBlocksReachesEveryMember) {
   });
 }
 
-enum class Meeting : std::uint8_t { AllGather, Barrier };
+enum class InPassReducer : std::uint8_t { AllGather, Barrier };
 
-TEST(Meetings, EndNowhereBeforeTheyHaveBegunEverywhere) {
-  for (const Meeting meeting : {Meeting::AllGather, Meeting::Barrier}) {
+TEST(InPassReducers, EndNowhereBeforeTheyHaveBegunEverywhere) {
+  for (const InPassReducer meeting : {InPassReducer::AllGather, InPassReducer::Barrier}) {
     const std::uint32_t P = 7;
     Time last_begun{};
     std::vector<Time> ended;
@@ -209,7 +209,7 @@ TEST(Meetings, EndNowhereBeforeTheyHaveBegunEverywhere) {
       last_begun = std::max(last_begun, node.env.now());
       std::vector<std::byte> blocks(P), room(P);
       const Group group = group_of(node);
-      if (meeting == Meeting::AllGather) {
+      if (meeting == InPassReducer::AllGather) {
         co_await all_gather(group, blocks, room, 1);
       } else {
         co_await barrier(group, 1);

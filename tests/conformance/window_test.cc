@@ -6,8 +6,8 @@
 
 #include "conformance/messages.h"
 #include "conformance/worlds.h"
-#include "runtime/mosaic.h"
 #include "runtime/range.h"
+#include "runtime/stitched_view.h"
 #include "runtime/task_group.h"
 
 namespace shoal {
@@ -176,25 +176,25 @@ TEST_P(EndpointWindow, PartsOfSeveralAreSeenAsOneArrayStepAfterStep) {
     const std::size_t own = node.id.value();
     const NodeId other = node_id(1 - own);
     std::deque<Arena> turns;
-    std::deque<Mosaic> seen;
+    std::deque<StitchedView> seen;
     for (int turn = 0; turn < 2; ++turn) {
       turns.emplace_back(node.endpoint, parts[own].n, Substance::Real);
       seen.emplace_back(kAll, Substance::Real);
     }
     for (std::uint64_t step = 0; step < 6; ++step) {
       if (step == 4)
-        for (Mosaic& mosaic : seen) mosaic.forget();
+        for (StitchedView& stitched : seen) stitched.forget();
       Arena& made = turns[step % 2];
       for (std::size_t i = 0; i < parts[own].n.value(); ++i)
         made.data()[i] = static_cast<float>(10 * (parts[own].at.value() + i) + step);
       co_await with_group([&](TaskGroup& tasks) -> Task<> {
         tasks.spawn(publish(node, other, tag_of(now, step), made.bytes()));
         const Reading there = co_await node.endpoint.read(from(other, tag_of(now, step)));
-        Mosaic& mosaic = seen[step % 2];
-        co_await mosaic.set(node, parts[1 - own],
-                            reinterpret_cast<const float*>(there.data().data));
-        co_await mosaic.set(node, parts[own], made.data());
-        const auto all = mosaic.all().data();
+        StitchedView& stitched = seen[step % 2];
+        co_await stitched.set(node, parts[1 - own],
+                              reinterpret_cast<const float*>(there.data().data));
+        co_await stitched.set(node, parts[own], made.data());
+        const auto all = stitched.all().data();
         EXPECT_EQ(all.size(), kAll.value());
         for (std::size_t i = 0; i < all.size(); i += 997)
           EXPECT_EQ(all[i], static_cast<float>(10 * i + step)) << "step " << step;

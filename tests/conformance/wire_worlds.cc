@@ -20,7 +20,7 @@ constexpr std::uint64_t kConnected = 0x202;
 constexpr std::uint32_t kLanesMost = 3;
 
 // Thread safety: every method may be called from any thread.
-class Phonebook final : public Directory {
+class Phonebook final : public PeerDirectory {
  public:
   void add(LifeId life, Ways contact) {
     const std::lock_guard lock(mutex_);

@@ -34,7 +34,7 @@ struct LiveProcess {
   explicit LiveProcess(LiveLoop& loop) : group(loop.context()) {}
   std::unique_ptr<TcpControlNet> net;
   JobMember* member = nullptr;
-  std::shared_ptr<JobLife> life;
+  std::shared_ptr<LiveMembership> life;
   std::string error;
   TaskGroup group;
 };
@@ -115,7 +115,7 @@ class LiveMember : public testing::Test {
   bool seen(const std::string& lives) {
     for (const auto& [slot, process] : processes_) {
       if (slot == kLauncher) continue;
-      const std::shared_ptr<JobLife>& life = process->life;
+      const std::shared_ptr<LiveMembership>& life = process->life;
       if (life == nullptr || !describe(life->now()).ends_with(": " + lives)) return false;
     }
     return true;

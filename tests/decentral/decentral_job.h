@@ -14,7 +14,7 @@
 #include "learner/quadratic.h"
 #include "sim/world.h"
 #include "strategy/registry.h"
-#include "train/snapshot_keeper.h"
+#include "train/folder_checkpoint_store.h"
 
 namespace shoal {
 
@@ -163,9 +163,9 @@ struct DecentralJob {
   Task<void> work(Node& node) {
     QuadraticLearner learner(problem);
     Replica replica(node.endpoint, learner, Ledger(kDecentralSeed, samples), slots(options.rule));
-    SnapshotKeeper keeper(node, "checkpoint", learner.layout());
+    FolderCheckpointStore checkpoints(node, "checkpoint", learner.layout());
     Told told(*this, node);
-    co_await decentral_worker(node, learner, keeper, replica, options, &told);
+    co_await decentral_worker(node, learner, checkpoints, replica, options, &told);
     const std::span<float> w = replica.parameters().data();
     results[node.id].assign(w.begin(), w.end());
     const std::span<float> own = replica.next_w().slice(Elements(0), replica.N).data();

@@ -71,7 +71,7 @@ TEST(Sparknet, SendsItsModelOnceInTauSteps) {
 TEST(Sparknet, LateKeepsTheStepsInBetween) {
   for (const std::size_t P : {1U, 2U, 4U}) {
     DecentralJob job = like("sparknet");
-    job.options.peering = {.tau = 3, .late = 2};
+    job.options.peering = {.tau = 3, .overlap_steps = 2};
     job.samples = 10 * P * job.options.batch;
     job.run(P);
     Models w = job.initial(P);
@@ -101,7 +101,7 @@ TEST(Sparknet, TwoSwapTheirModels) {
     const auto bytes = [&](std::uint32_t tau) {
       DecentralJob job = like("sparknet");
       job.problem.dimensions = Elements(5000);
-      job.options.peering = {.tau = tau, .late = late};
+      job.options.peering = {.tau = tau, .overlap_steps = late};
       job.run(2);
       return static_cast<double>(job.sent[NodeId(0)].value());
     };
@@ -238,7 +238,7 @@ TEST(Easgd, LateKeepsTheStepsInBetween) {
     DecentralJob job = like("easgd");
     job.options.peering.in_step = true;
     job.options.peering.tau = 3;
-    job.options.peering.late = 2;
+    job.options.peering.overlap_steps = 2;
     job.options.peering.alpha = 0.3;
     job.options.peering.beta = 0.2;
     job.samples = 10 * P * job.options.batch;
@@ -273,7 +273,7 @@ TEST(Easgd, AQuestionBehindAModelHoldsNobodyUp) {
   DecentralJob job = like("easgd");
   job.samples = 6 * 2 * 100;
   job.options.peering.tau = 10;
-  job.options.peering.late = 9;
+  job.options.peering.overlap_steps = 9;
   const LinkModel slow{.latency = std::chrono::microseconds(100), .bytes_per_s = 4000};
   Cluster cluster = Cluster::uniform(2, slow);
   cluster.ns_per_element = DecentralJob::cluster(2).ns_per_element;
@@ -290,7 +290,7 @@ TEST(Easgd, LateAtTheirOwnPaceTheExchangeTakesNoTime) {
   for (const std::uint32_t late : {0U, 4U}) {
     DecentralJob job = like("easgd");
     job.options.peering.tau = 5;
-    job.options.peering.late = late;
+    job.options.peering.overlap_steps = late;
     job.options.epochs = 2;
     const LinkModel slow{.latency = std::chrono::milliseconds(5), .bytes_per_s = 1e8};
     Cluster cluster = Cluster::uniform(3, slow);

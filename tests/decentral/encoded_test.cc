@@ -88,7 +88,7 @@ TEST(EncodedMean, LateMeetingsKeepTheStepsInBetween) {
   const auto loss = [](const char* encode) {
     DecentralJob job = encoded("sparknet", encode);
     job.options.peering.tau = 4;
-    job.options.peering.late = 2;
+    job.options.peering.overlap_steps = 2;
     job.run(3);
     return job.loss(job.results[NodeId(0)]);
   };

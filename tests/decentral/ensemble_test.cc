@@ -103,9 +103,9 @@ struct LogisticJob {
   Task<void> work(Node& node) {
     LogisticLearner learner(data.train, data.test);
     Replica replica(node.endpoint, learner, Ledger(kDecentralSeed, data.train->size()), 0);
-    SnapshotKeeper keeper(node, "checkpoint", learner.layout());
+    FolderCheckpointStore checkpoints(node, "checkpoint", learner.layout());
     Told told;
-    co_await decentral_worker(node, learner, keeper, replica, options, &told);
+    co_await decentral_worker(node, learner, checkpoints, replica, options, &told);
     last[node.id] = told.last;
     const std::span<float> result = replica.w().data();
     results[node.id].assign(result.begin(), result.end());
@@ -130,8 +130,8 @@ TEST(Ensemble, IsBetterThanItsMembersAndItsModelsStayApart) {
 
 TEST(Ensemble, OfOneMemberIsThatMember) {
   LogisticJob ensemble, alone;
-  ensemble.options.peering = {.meet = Encounter::Never, .combine = Combine::Mean};
-  alone.options.peering = {.meet = Encounter::Never};
+  ensemble.options.peering = {.algorithm = Algorithm::Independent, .combine = Combine::Mean};
+  alone.options.peering = {.algorithm = Algorithm::Independent};
   ensemble.run(1);
   alone.run(1);
   const EvaluationReport& a = ensemble.last[NodeId(0)];
@@ -143,8 +143,8 @@ TEST(Ensemble, OfOneMemberIsThatMember) {
 
 TEST(Ensemble, BaggingDrawsOtherSamples) {
   LogisticJob bagged, dealt;
-  bagged.options.peering = {.meet = Encounter::Never, .bagging = true};
-  dealt.options.peering = {.meet = Encounter::Never};
+  bagged.options.peering = {.algorithm = Algorithm::Independent, .bagging = true};
+  dealt.options.peering = {.algorithm = Algorithm::Independent};
   bagged.run(2);
   dealt.run(2);
   EXPECT_FALSE(bagged.own[NodeId(0)] == dealt.own[NodeId(0)]);

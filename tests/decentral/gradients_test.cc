@@ -134,7 +134,7 @@ TEST(Dogwild, WithoutLossesGradientsOfOthersAreOneStepLate) {
 TEST(Dogwild, ConvergesWithOneMessageInAHundredLost) {
   const auto trained = [](double chance) {
     DecentralJob job = DecentralJob::like("dogwild");
-    job.options.peering.loss = chance;
+    job.options.peering.drop_probability = chance;
     job.samples = 2400;
     job.options.epochs = 3;
     job.run(4);
@@ -150,7 +150,7 @@ TEST(Dogwild, ConvergesWithOneMessageInAHundredLost) {
 TEST(Dogwild, WhenAllIsLostEveryoneTrainsAlone) {
   DecentralJob job = DecentralJob::like("dogwild");
   job.options.peering.in_step = true;
-  job.options.peering.loss = 1;
+  job.options.peering.drop_probability = 1;
   job.run(4);
   Models w = job.initial(4);
   DecentralJob::Steps steps(job);
@@ -163,7 +163,7 @@ TEST(Dogwild, ARandomPeerGetsEachGradient) {
     DecentralJob job = DecentralJob::like("dogwild");
     job.options.peering.in_step = true;
     job.options.peering.topology = parse_topology(topology);
-    job.options.peering.loss = chance;
+    job.options.peering.drop_probability = chance;
     job.run(4);
     return job.outcome.messages;
   };

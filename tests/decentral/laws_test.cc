@@ -28,7 +28,7 @@ class Conservation : public testing::TestWithParam<const char*> {
     job.options.epochs = 2;
     job.samples = 480;
     std::vector<std::unique_ptr<Checker>> checkers;
-    checkers.push_back(make_letters_once());
+    checkers.push_back(make_messages_once());
     checkers.push_back(make_weights_conserved());
     checkers.push_back(make_meetings_conserve());
     Recorder recorder;
@@ -51,13 +51,13 @@ TEST_P(Conservation, HoldsWhenAWorkerIsLostAndComesBack) {
     for (const std::uint32_t late : {0U, 1U}) {
       DecentralJob job = DecentralJob::like(GetParam());
       Peering& p = job.options.peering;
-      const bool by_all = p.meet == Encounter::Average || p.meet == Encounter::Block;
+      const bool by_all = p.algorithm == Algorithm::Average || p.algorithm == Algorithm::Block;
       if (p.in_step && !in_step) continue;
-      if (late > 0 && !by_all && p.meet != Encounter::Elastic) continue;
+      if (late > 0 && !by_all && p.algorithm != Algorithm::Elastic) continue;
       p.in_step = in_step;
       p.tau = 2;
-      p.late = late;
-      if (p.meet == Encounter::Gossip) p.gossip = 0.7;
+      p.overlap_steps = late;
+      if (p.algorithm == Algorithm::Gossip) p.gossip = 0.7;
       EXPECT_GT(watched(job, 40ms), 20U);
     }
 }
@@ -281,7 +281,8 @@ TEST(PeeringTest, WhatCannotBeIsRefusedWithWhatCan) {
   EXPECT_THAT(refused("gosgd", 4, [](Peering& p) { p.gossip = 2; }), HasSubstr("between 0 and 1"));
   EXPECT_THAT(refused("bmuf", 4, [](Peering& p) { p.block_momentum = 1; }), HasSubstr("0.999"));
   EXPECT_THAT(refused("crossbow", 4, [](Peering& p) { p.learners = 17; }), HasSubstr("16"));
-  EXPECT_THAT(refused("dogwild", 4, [](Peering& p) { p.loss = 1.1; }), HasSubstr("--loss"));
+  EXPECT_THAT(refused("dogwild", 4, [](Peering& p) { p.drop_probability = 1.1; }),
+              HasSubstr("--drop-probability"));
   const auto regular = [](Peering& p) { p.topology = parse_topology("regular:3"); };
   EXPECT_THAT(refused("d-psgd", 3, regular), HasSubstr("a degree below 3"));
   EXPECT_THAT(refused("d-psgd", 5, regular), HasSubstr("regular:2"));

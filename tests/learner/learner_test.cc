@@ -88,7 +88,7 @@ TEST(Sgd, ConvergesToTheKnownOptimumAtTheRateOfTheCurvature) {
   for (int t = 0; t < steps; ++t) {
     run(buckets_of(learner, env, w.all(), g.all(), first_samples(4)));
     const UpdateStep step{.eta = 0.5, .t = 1, .samples = 4};
-    run(update(env, Rule(), step, Shard{w.all(), g.all(), Range(), Elements(0), {}}));
+    run(update(env, Rule(), step, UpdateTarget{w.all(), g.all(), Range(), Elements(0), {}}));
   }
   for (std::size_t j = 0; j < 20; ++j) {
     const double start = learner.optimum()[j];

@@ -20,7 +20,7 @@
 #include "job/process.h"
 #include "learner/quadratic.h"
 #include "strategy/sync.h"
-#include "train/snapshot_keeper.h"
+#include "train/folder_checkpoint_store.h"
 
 namespace shoal {
 namespace {
@@ -77,13 +77,13 @@ Task<void> worker(Node& node, const Options& o) {
   problem.buckets = 4;
   QuadraticLearner learner(problem);
   Replica replica(node.endpoint, learner, Ledger(kSeed, 4096));
-  SnapshotKeeper keeper(node, "checkpoint", learner.layout());
+  FolderCheckpointStore checkpoints(node, "checkpoint", learner.layout());
   SyncOptions sync;
   sync.steps = Step(o.steps);
   sync.batch = o.batch;
   sync.eta = 0.1;
   sync.audit = true;
-  co_await sync_worker(node, learner, keeper, replica, sync);
+  co_await sync_worker(node, learner, checkpoints, replica, sync);
 }
 
 int run(int argc, char** argv) {

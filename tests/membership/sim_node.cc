@@ -82,7 +82,7 @@ namespace {
 
 Task<void> live(SimNode& node, JobMember& member, NodeId id, History& history) {
   while (true) {
-    const std::shared_ptr<JobLife> life = co_await member.join();
+    const std::shared_ptr<LiveMembership> life = co_await member.join();
     const History::Life name(id, life->incarnation());
     node.life = life.get();
     history.joined(name);

@@ -56,8 +56,8 @@ struct SimNodeOptions {
 // One process with one node.
 struct SimNode {
   SimProcess* process = nullptr;
-  JobMember* member = nullptr;  // while its program runs
-  JobLife* life = nullptr;      // while it has one
+  JobMember* member = nullptr;     // while its program runs
+  LiveMembership* life = nullptr;  // while it has one
 };
 
 // Options as the process has them, for node = slot.

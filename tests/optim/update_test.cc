@@ -38,7 +38,7 @@ struct Model {
     for (float& x : g.all().data()) x = static_cast<float>(random.normal());
     for (float& x : s.all().data()) x = static_cast<float>(std::abs(random.normal()));
   }
-  Shard all(std::span<const Segment> segments = {}) {
+  UpdateTarget all(std::span<const Segment> segments = {}) {
     return {w.all(), g.all(), s.all(), Elements(0), segments};
   }
   NaiveState naive() {
@@ -100,7 +100,7 @@ TEST(Update, GradientsThatLieApartAreAddedInTheirOrder) {
       for (unsigned r = 0; r < rounds(rule); ++r)
         total += run(measure(env, rule, step, summed.all(), r, total));
       run(apply(env, rule, step, summed.all(), total));
-      Shard shard = model.all();
+      UpdateTarget shard = model.all();
       shard.terms = terms;
       run(apply(env, rule, step, shard, total));
       EXPECT_EQ(copy_of(model.w), copy_of(summed.w)) << to_string(rule.kind) << " of " << count;
@@ -201,7 +201,7 @@ TEST(Update, GivesTheBitsOfLibtorch) {
 void update_in_shards(Env& env, const Rule& rule, const UpdateStep& step, Model& model,
                       const std::vector<std::size_t>& cuts, std::span<const Segment> segments) {
   std::vector<std::unique_ptr<Model>> parts;
-  std::vector<Shard> shards;
+  std::vector<UpdateTarget> shards;
   const std::size_t n = model.w.size().value();
   for (std::size_t k = 0; k + 1 < cuts.size(); ++k) {
     const std::size_t from = cuts[k], count = cuts[k + 1] - from;
@@ -220,10 +220,11 @@ void update_in_shards(Env& env, const Rule& rule, const UpdateStep& step, Model&
   Sums total;
   for (unsigned r = 0; r < rounds(rule); ++r) {
     Sums of_round;
-    for (const Shard& shard : shards) of_round += run(measure(env, rule, step, shard, r, total));
+    for (const UpdateTarget& shard : shards)
+      of_round += run(measure(env, rule, step, shard, r, total));
     total += of_round;
   }
-  for (const Shard& shard : shards) run(apply(env, rule, step, shard, total));
+  for (const UpdateTarget& shard : shards) run(apply(env, rule, step, shard, total));
   for (std::size_t k = 0; k + 1 < cuts.size(); ++k) {
     const std::size_t from = cuts[k], count = cuts[k + 1] - from;
     std::memcpy(model.w.data() + from, parts[k]->w.data(), 4 * count);
@@ -410,11 +411,11 @@ TEST(Update, WhatGoesAlongIsDoneToEachPartOnceBeforeAndAfterTheStep) {
     const auto keep = [](Model& m, std::vector<float>& kept, std::size_t from, std::size_t to) {
       for (std::size_t i = from; i < to; ++i) kept[i] += m.w.data()[i];
     };
-    Along along;
-    along.before = [&](std::size_t from, std::size_t to) { shift(model, from, to); };
-    along.after = [&](std::size_t from, std::size_t to) { keep(model, seen, from, to); };
-    Shard shard = model.all();
-    shard.along = &along;
+    FusedPass fused;
+    fused.before = [&](std::size_t from, std::size_t to) { shift(model, from, to); };
+    fused.after = [&](std::size_t from, std::size_t to) { keep(model, seen, from, to); };
+    UpdateTarget shard = model.all();
+    shard.fused = &fused;
     run(update(env, rule, step, shard));
     shift(apart, 0, kLong);
     run(update(env, rule, step, apart.all()));
@@ -429,11 +430,11 @@ TEST(Update, WhatGoesAlongTakesTimeForItsArrays) {
   const Rule rule = parse_rule("sgd");  // three arrays
   Model model(rule, 3000, Substance::Phantom);
   CountingEnv env;
-  Along along;
-  along.after = [](std::size_t, std::size_t) { FAIL() << "a phantom has no parts"; };
-  along.arrays = 2;
-  Shard shard = model.all();
-  shard.along = &along;
+  FusedPass fused;
+  fused.after = [](std::size_t, std::size_t) { FAIL() << "a phantom has no parts"; };
+  fused.arrays = 2;
+  UpdateTarget shard = model.all();
+  shard.fused = &fused;
   run(update(env, rule, {.eta = 0.1, .t = 1, .samples = 1}, shard));
   EXPECT_EQ(env.pieces, std::vector<std::uint64_t>{5000});
 }
@@ -466,7 +467,7 @@ TEST(Update, AStateThatLiesElsewhereIsReadThereAndStays) {
     CountingEnv env;
     const UpdateStep step{.eta = 0.1, .t = 2, .samples = 2};
     run(update(env, rule, step, in_place.all()));
-    Shard shard = after.all();
+    UpdateTarget shard = after.all();
     shard.g = before.all().g;
     shard.before_w = before.all().w;
     shard.before_slots = before.all().slots;

@@ -44,11 +44,11 @@ TEST(Like, WithoutASystemItIsOurs) {
 
 TEST(Like, ASystemSetsTheAxesAndFlagsOverrideThem) {
   const TrainFlags plain = flags_of({"--like", "tensorflow-sync"});
-  EXPECT_EQ(recipe_of(plain).turnout, Turnout::First);
+  EXPECT_EQ(recipe_of(plain).stragglers, StragglerPolicy::First);
   EXPECT_EQ(recipe_of(plain).backups, 1U);
   const TrainFlags changed =
       flags_of({"--like", "tensorflow-sync", "--backups", "3", "--exchange", "ring"});
-  EXPECT_EQ(recipe_of(changed).turnout, Turnout::First);
+  EXPECT_EQ(recipe_of(changed).stragglers, StragglerPolicy::First);
   EXPECT_EQ(recipe_of(changed).backups, 3U);
   EXPECT_EQ(recipe_of(changed).exchange, Exchange::Ring);
   EXPECT_FALSE(recipe_of(flags_of({"--like", "pytorch", "--order", "fifo"})).overlap);
@@ -56,8 +56,9 @@ TEST(Like, ASystemSetsTheAxesAndFlagsOverrideThem) {
 }
 
 TEST(Like, BackupsOfASystemGoWithItsTurnout) {
-  EXPECT_EQ(recipe_of(flags_of({"--like", "tensorflow-sync", "--turnout", "all"})).backups, 0U);
-  EXPECT_THAT(refusal({"--backups", "1", "--workers", "3"}), HasSubstr("--turnout first"));
+  EXPECT_EQ(recipe_of(flags_of({"--like", "tensorflow-sync", "--straggler-policy", "all"})).backups,
+            0U);
+  EXPECT_THAT(refusal({"--backups", "1", "--workers", "3"}), HasSubstr("--straggler-policy first"));
 }
 
 TEST(Like, ASystemHasItsOwnBuckets) {
@@ -141,7 +142,7 @@ TEST_F(LargeBatchPlan, AGroupIsNoLargerThanThePassOfAWorker) {
 
 TEST_F(LargeBatchPlan, StatisticsOfAllWorkersExcludeWhatDoesNotWaitForAll) {
   for (const std::vector<std::string>& words :
-       std::vector<std::vector<std::string>>{{"--turnout", "redundant", "--order", "fifo"},
+       std::vector<std::vector<std::string>>{{"--straggler-policy", "redundant", "--order", "fifo"},
                                              {"--accumulate", "2"},
                                              {"--reproducible"}}) {
     std::vector<std::string> all = words;

@@ -14,9 +14,9 @@ TEST(Waits, ByItselfWhoeverKeepsACoreThatNobodyElseNeeds) {
 }
 
 TEST(Waits, AsItWasTold) {
-  EXPECT_EQ(who_stays_awake("awake", 8, 2), Awake::Loop);
-  EXPECT_EQ(who_stays_awake("awake", 1, 2), Awake::Compute);
-  EXPECT_EQ(who_stays_awake("asleep", 1, 64), Awake::Nobody);
+  EXPECT_EQ(who_stays_awake("spin", 8, 2), Awake::Loop);
+  EXPECT_EQ(who_stays_awake("spin", 1, 2), Awake::Compute);
+  EXPECT_EQ(who_stays_awake("block", 1, 64), Awake::Nobody);
 }
 
 TEST(Cores, AreLeftByAThreadThatComputesAloneWhereOthersIdle) {

@@ -24,9 +24,9 @@ class Sent final : public Observer {
  public:
   void on(const Event& e) override {
     if (e.kind != EventKind::SendPosted || e.group != kServing) return;
-    const auto what = static_cast<Say>(e.a >> 56U);
-    if (what == Say::Gradient) pushed.push_back(e.b);
-    if (what == Say::Parameters) pulled.push_back(e.b);
+    const auto what = static_cast<MessageKind>(e.a >> 56U);
+    if (what == MessageKind::Gradient) pushed.push_back(e.b);
+    if (what == MessageKind::Parameters) pulled.push_back(e.b);
   }
   static std::uint64_t sum(const std::vector<std::uint64_t>& all) {
     return std::accumulate(all.begin(), all.end(), std::uint64_t{0});
@@ -49,9 +49,9 @@ class EncodedServers : public testing::Test {
     ServedJob job;
     job.samples = samples;
     job.problem = problem;
-    job.options.serving.consistency = parse_consistency(consistency);
-    job.options.serving.pulls = parse_encoding(pulls);
-    job.options.serving.copies = copies;
+    job.options.ps.consistency = parse_consistency(consistency);
+    job.options.ps.pulls = parse_encoding(pulls);
+    job.options.ps.copies = copies;
     parse_encode(encode, job.options.encode);
     job.options.encode.after = after;
     job.options.epochs = 2;

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "ps/serving.h"
+#include "ps/options.h"
 
 namespace shoal {
 namespace {
@@ -64,17 +64,17 @@ TEST(Groups, AreNamedAsTheyAreSaid) {
 }
 
 TEST(Groups, APushHasTheSamplesOfAllMembers) {
-  Serving serving;
-  serving.consistency = {Consistency::Kind::Async};
-  EXPECT_EQ(samples_per_update(serving, 10, 6, 3), 10U);
-  serving.groups = parse_groups("host");
-  EXPECT_EQ(samples_per_update(serving, 10, 6, 3), 20U);
-  serving.groups = parse_groups("6");
-  EXPECT_EQ(samples_per_update(serving, 10, 6, 3), 60U);
-  serving.consistency = {Consistency::Kind::Synchronous};
+  ParameterServerOptions ps;
+  ps.consistency = {Consistency::Kind::Async};
+  EXPECT_EQ(samples_per_update(ps, 10, 6, 3), 10U);
+  ps.groups = parse_groups("host");
+  EXPECT_EQ(samples_per_update(ps, 10, 6, 3), 20U);
+  ps.groups = parse_groups("6");
+  EXPECT_EQ(samples_per_update(ps, 10, 6, 3), 60U);
+  ps.consistency = {Consistency::Kind::Synchronous};
   for (const char* const groups : {"off", "host", "4"}) {
-    serving.groups = parse_groups(groups);
-    EXPECT_EQ(samples_per_update(serving, 10, 6, 3), 60U) << groups;
+    ps.groups = parse_groups(groups);
+    EXPECT_EQ(samples_per_update(ps, 10, 6, 3), 60U) << groups;
   }
 }
 

@@ -29,7 +29,7 @@ struct InStep : testing::Test {
     plan.evaluate = false;
     plan.recipe = recipe;
     QuadraticLearner learner({.seed = Seed(3), .dimensions = Elements(101)});
-    const std::uint32_t servers = recipe.serving.servers;
+    const std::uint32_t servers = recipe.ps.servers;
     Simulation simulation;
     simulation.cluster =
         Cluster::uniform(workers + servers, {.latency = 100us, .bytes_per_s = 1e8});
@@ -46,9 +46,9 @@ struct InStep : testing::Test {
   }
   static Recipe served(std::uint32_t servers, const char* consistency, std::uint32_t copies = 1) {
     Recipe recipe{.updater = Updater::Servers, .exchange = Exchange::Direct, .overlap = false};
-    recipe.serving.servers = servers;
-    recipe.serving.copies = copies;
-    recipe.serving.consistency = parse_consistency(consistency);
+    recipe.ps.servers = servers;
+    recipe.ps.copies = copies;
+    recipe.ps.consistency = parse_consistency(consistency);
     return recipe;
   }
 

@@ -24,7 +24,7 @@ class PartialPushTest : public testing::Test {
  protected:
   using Vector = std::vector<float>;
 
-  Serving serving;
+  ParameterServerOptions ps;
   bool mean = false;
   const std::vector<ShardCut> cuts = cut_shards(Elements(kParameters), 3);
   Vector w = Vector(kParameters, 1.0F);
@@ -62,7 +62,7 @@ class PartialPushTest : public testing::Test {
       if (packed.n == Elements(0)) continue;
       std::vector<std::uint32_t> words(packed.n.value());
       std::memcpy(words.data(), packed.bytes().data, packed.bytes().size.value());
-      const Part part(cuts[k], words, keys[k]);
+      const PushedPart part(cuts[k], words, keys[k]);
       EXPECT_TRUE(part.has_keys());
       const std::size_t n = cuts[k].n.value();
       part.form(0, n, std::span(arrived).subspan(cuts[k].at.value(), n));
@@ -96,7 +96,7 @@ class PartialPushTest : public testing::Test {
 
  private:
   Task<void> tell(Node& node, const std::function<Task<void>(Node&, PartialPush&)>& story) {
-    PartialPush parts(node, serving, cuts, Substance::Real, mean);
+    PartialPush parts(node, ps, cuts, Substance::Real, mean);
     co_await story(node, parts);
   }
 };
@@ -105,8 +105,8 @@ TEST_F(PartialPushTest, WhatWasSentAndWhatWaitsAreAllOfItBitForBit) {
   for (const char* const text :
        {"none", "significant:0.3", "significant:0", "magnitude:1e5:300", "fifo:1e5:300"})
     for (const bool compress : {false, true}) {
-      serving.filter = parse_filter(text);
-      serving.compress = compress;
+      ps.filter = parse_filter(text);
+      ps.compress = compress;
       run([&](Node& node, PartialPush& parts) -> Task<void> {
         Vector all(kParameters, 0.0F), sent(kParameters, 0.0F);
         for (std::uint64_t t = 1; t <= 40; ++t) {
@@ -135,7 +135,7 @@ TEST_F(PartialPushTest, WhatWasSentAndWhatWaitsAreAllOfItBitForBit) {
 
 TEST_F(PartialPushTest, WhatIsSignificantEqualsAnOraclesReplay) {
   const double v = 0.4;
-  serving.filter = parse_filter("significant:0.4");
+  ps.filter = parse_filter("significant:0.4");
   mean = true;
   run([&](Node&, PartialPush& parts) -> Task<void> {
     Vector pending(kParameters, 0.0F);
@@ -161,7 +161,7 @@ TEST_F(PartialPushTest, WhatIsSignificantEqualsAnOraclesReplay) {
 }
 
 TEST_F(PartialPushTest, OfABudgetTheLargestRelativeChangesGoFirst) {
-  serving.filter = parse_filter("magnitude:1:288");  // three heads and 30 numbers
+  ps.filter = parse_filter("magnitude:1:288");  // three heads and 30 numbers
   for (std::size_t i = 0; i < kParameters; ++i) w[i] = static_cast<float>(1 + i % 7);
   run([&](Node&, PartialPush& parts) -> Task<void> {
     Vector g(kParameters);
@@ -180,7 +180,7 @@ TEST_F(PartialPushTest, OfABudgetTheLargestRelativeChangesGoFirst) {
 }
 
 TEST_F(PartialPushTest, InTurnEverythingGoesAfterAWhile) {
-  serving.filter = parse_filter("fifo:1e6:288");
+  ps.filter = parse_filter("fifo:1e6:288");
   run([&](Node& node, PartialPush& parts) -> Task<void> {
     std::vector<int> gone(kParameters, 0);
     for (std::uint64_t t = 1; t <= 14; ++t) {
@@ -194,7 +194,7 @@ TEST_F(PartialPushTest, InTurnEverythingGoesAfterAWhile) {
 }
 
 TEST_F(PartialPushTest, KeysThatAreTheSameAsBeforeAreNotSentAgain) {
-  serving.filter = parse_filter("significant:0");
+  ps.filter = parse_filter("significant:0");
   run([&](Node&, PartialPush& parts) -> Task<void> {
     Vector sparse(kParameters, 0.0F);
     for (std::size_t i = 0; i < kParameters; i += 10) sparse[i] = 1;
@@ -209,7 +209,7 @@ TEST_F(PartialPushTest, KeysThatAreTheSameAsBeforeAreNotSentAgain) {
       const Range packed = co_await parts.packed_with_keys(k);
       const std::span words(reinterpret_cast<const std::uint32_t*>(packed.bytes().data),
                             packed.n.value());
-      EXPECT_TRUE(Part(cuts[k], words, keys[k]).has_keys());
+      EXPECT_TRUE(PushedPart(cuts[k], words, keys[k]).has_keys());
     }
     const Vector third = co_await push(parts, sparse, 1, 3);
     EXPECT_EQ(bytes, 3 * 16 + 20 * 4U);
@@ -218,7 +218,7 @@ TEST_F(PartialPushTest, KeysThatAreTheSameAsBeforeAreNotSentAgain) {
 }
 
 TEST_F(PartialPushTest, WhatWaitsCountsAsMuchInAPushOfFewerSamples) {
-  serving.filter = parse_filter("significant:100");
+  ps.filter = parse_filter("significant:100");
   mean = true;
   run([&](Node&, PartialPush& parts) -> Task<void> {
     co_await push(parts, Vector(kParameters, 8.0F), 8, 1);  // 1 a sample

@@ -22,7 +22,8 @@ class Pushes final : public Observer {
   };
   void on(const Event& e) override {
     if (e.kind != EventKind::SendPosted || e.group != kServing) return;
-    if (e.a >> 56U == static_cast<std::uint64_t>(Say::Gradient)) by[e.node].push_back({e.at, e.b});
+    if (e.a >> 56U == static_cast<std::uint64_t>(MessageKind::Gradient))
+      by[e.node].push_back({e.at, e.b});
   }
   std::uint64_t bytes() const {
     std::uint64_t sum = 0;
@@ -68,7 +69,7 @@ class PartialSystems : public testing::Test {
 
   static ServedOptions like(const char* name) {
     ServedOptions o{.batch = 6};
-    o.serving = find_system(name).recipe.serving;
+    o.ps = find_system(name).recipe.ps;
     return o;
   }
   std::unique_ptr<Run> run(ServedOptions options, std::size_t workers) {
@@ -78,7 +79,7 @@ class PartialSystems : public testing::Test {
     job.problem = problem;
     job.other = other;
     job.options = options;
-    const std::size_t servers = options.serving.servers;
+    const std::size_t servers = options.ps.servers;
     const QuadraticLearner quadratic(problem);
     std::uint64_t seen = 0;
     job.after_read = [&](std::uint64_t version, std::span<const float> w) {
@@ -117,20 +118,20 @@ class PartialSystems : public testing::Test {
 
 TEST_F(PartialSystems, AThresholdOfZeroIsAsgdBitForBit) {
   ServedOptions zero = like("asgd");
-  zero.serving.filter = parse_filter("significant:0");
+  zero.ps.filter = parse_filter("significant:0");
   for (const std::size_t workers : {1, 4})
     EXPECT_EQ(run(zero, workers)->w, run(like("asgd"), workers)->w);
 }
 
 TEST_F(PartialSystems, ABudgetThatIsNeverSpentIsSspBitForBit) {
   ServedOptions rich = like("ssp");
-  rich.serving.filter = parse_filter("magnitude:1e12");
+  rich.ps.filter = parse_filter("magnitude:1e12");
   EXPECT_EQ(run(rich, 1)->w, run(like("ssp"), 1)->w);
 }
 
 TEST_F(PartialSystems, CompressionChangesBytesAndNoBit) {
   ServedOptions plain = like("asgd"), less = like("asgd");
-  less.serving.compress = true;
+  less.ps.compress = true;
   EXPECT_EQ(run(less, 1)->w, run(plain, 1)->w);
 }
 
@@ -138,9 +139,9 @@ TEST_F(PartialSystems, CompressionChangesBytesAndNoBit) {
 
 TEST_F(PartialSystems, BosenPushesNoMoreInAnyWindowThanRateTimesWindowAndBurst) {
   ServedOptions o = like("bosen");
-  o.serving.filter = parse_filter("magnitude:20000:400");
+  o.ps.filter = parse_filter("magnitude:20000:400");
   for (const std::size_t servers : {1, 3}) {
-    o.serving.servers = static_cast<std::uint32_t>(servers);
+    o.ps.servers = static_cast<std::uint32_t>(servers);
     const auto bosen = run(o, 4);
     ASSERT_EQ(bosen->pushes.by.size(), 4U);
     for (const auto& [node, pushes] : bosen->pushes.by) {
@@ -161,8 +162,8 @@ TEST_F(PartialSystems, BosenPushesNoMoreInAnyWindowThanRateTimesWindowAndBurst) 
 TEST_F(PartialSystems, BosenGetsMoreOutOfEachByteThanFifo) {
   samples = 1920;
   ServedOptions bosen = like("bosen"), fifo = like("bosen");
-  bosen.serving.filter = parse_filter("magnitude:2000:400");
-  fifo.serving.filter = parse_filter("fifo:2000:400");
+  bosen.ps.filter = parse_filter("magnitude:2000:400");
+  fifo.ps.filter = parse_filter("fifo:2000:400");
   const auto first = run(bosen, 4), in_turn = run(fifo, 4);
   EXPECT_NEAR(static_cast<double>(first->pushes.bytes()),
               static_cast<double>(in_turn->pushes.bytes()),
@@ -173,7 +174,7 @@ TEST_F(PartialSystems, BosenGetsMoreOutOfEachByteThanFifo) {
 TEST_F(PartialSystems, ASmallerBudgetIsFewerBytesAndStillTrains) {
   samples = 1920;
   ServedOptions rich = like("bosen"), poor = like("bosen");
-  poor.serving.filter = parse_filter("magnitude:2000:400");
+  poor.ps.filter = parse_filter("magnitude:2000:400");
   const auto all = run(rich, 4), some = run(poor, 4);
   EXPECT_LT(some->pushes.bytes() * 3, all->pushes.bytes());
   const std::vector<float> start(100, 0.0F);
@@ -186,8 +187,8 @@ TEST_F(PartialSystems, GaiaSendsLessAndComesAsFar) {
   samples = 1920;
   problem.noise = 0.3;
   ServedOptions gaia = like("gaia"), all = like("gaia");
-  gaia.serving.filter.threshold = 0.3;
-  all.serving.filter = Filter();
+  gaia.ps.filter.threshold = 0.3;
+  all.ps.filter = Filter();
   const auto some = run(gaia, 4), plain = run(all, 4);
   EXPECT_LT(some->pushes.bytes() * 2, plain->pushes.bytes());
   EXPECT_LT(loss(*some), 1.2 * loss(*plain));
@@ -197,8 +198,8 @@ TEST_F(PartialSystems, BetweenSitesOfGaiaGoesOnlyWhatIsSignificantOfTheirSum) {
   samples = 5760;
   problem.noise = 0.3;
   ServedOptions gaia = like("gaia"), all = like("gaia");
-  gaia.serving.filter.threshold = 0.3;
-  all.serving.filter = Filter();
+  gaia.ps.filter.threshold = 0.3;
+  all.ps.filter = Filter();
   on_host = 3;
   const auto sites = run(gaia, 6), whole = run(all, 6);
   EXPECT_EQ(sites->pushes.by.size(), 2U) << "one worker speaks for each site";
@@ -211,7 +212,7 @@ TEST_F(PartialSystems, AReadWaitsForWhatWasAnnounced) {
   problem.dimensions = Elements(20'000);
   samples = 240;
   ServedOptions with = like("asgd"), without = like("asgd");
-  with.serving.barrier = true;
+  with.ps.barrier = true;
   EXPECT_LT(run(with, 4)->staleness.mean(), run(without, 4)->staleness.mean());
 }
 
@@ -222,7 +223,7 @@ TEST_F(PartialSystems, AServerThatTakesOverAsksForTheKeys) {
   SparseLearner sparse(problem);
   other = &sparse;
   ServedOptions o = like("parameter-server");
-  o.serving.filter = parse_filter("significant:0");
+  o.ps.filter = parse_filter("significant:0");
   const auto whole = run(o, 1);
   EXPECT_FALSE(whole->probes.contains("ps: the keys of a push were not known"));
   story = [](World& world) { world.at(Time(40ms), [&world] { world.kill(NodeId(0), false); }); };
@@ -235,7 +236,7 @@ TEST_F(PartialSystems, KeysThatStayTheSameCostNothing) {
   SparseLearner sparse(problem);
   other = &sparse;
   ServedOptions o = like("asgd");
-  o.serving.filter = parse_filter("significant:0");
+  o.ps.filter = parse_filter("significant:0");
   const auto one = run(o, 1);
   const std::uint64_t pushes = one->staleness.pushes;
   EXPECT_EQ(one->pushes.bytes(), pushes * (16 + 10 * 4) + 10 * 4) << "a list, once";

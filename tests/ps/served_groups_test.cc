@@ -17,7 +17,7 @@ class ServedGroups : public testing::Test {
  protected:
   ServedJob job;
   ServedOptions& options = job.options;
-  Serving& serving = job.options.serving;
+  ParameterServerOptions& ps = job.options.ps;
 
   // `each` workers on each of so many hosts, then the servers, on hosts of their own.
   Cluster cluster(std::size_t hosts, std::size_t each, std::size_t servers) {
@@ -60,11 +60,11 @@ class ServedGroups : public testing::Test {
 
 TEST_F(ServedGroups, OneGroupIsSynchronousBitForBit) {
   options.epochs = 2;
-  serving.consistency = {Consistency::Kind::Synchronous};
+  ps.consistency = {Consistency::Kind::Synchronous};
   run(cluster(1, 4, 1));
   const std::vector<float> expected = result();
-  serving.consistency = {Consistency::Kind::Async};
-  serving.groups = parse_groups("4");
+  ps.consistency = {Consistency::Kind::Async};
+  ps.groups = parse_groups("4");
   const Outcome outcome = run(cluster(1, 4, 1));
   EXPECT_EQ(result(), expected);
   EXPECT_EQ(job.measured.most, 0U);
@@ -75,18 +75,18 @@ TEST_F(ServedGroups, OneGroupIsSynchronousBitForBit) {
 TEST_F(ServedGroups, OfOneWorkerEachAreAsynchronousBitForBit) {
   const Outcome off = run(cluster(2, 2, 1));
   const std::vector<float> expected = result();
-  serving.groups = parse_groups("1");
+  ps.groups = parse_groups("1");
   const Outcome ones = run(cluster(2, 2, 1));
   EXPECT_EQ(result(), expected);
   EXPECT_EQ(ones.messages, off.messages);
 }
 
 TEST_F(ServedGroups, InStepAreOneWorkerOnTheGlobalBatch) {
-  serving.consistency = {Consistency::Kind::Synchronous};
+  ps.consistency = {Consistency::Kind::Synchronous};
   options.epochs = 2;
   // Of six workers two groups are not equally large.
   for (const char* const groups : {"host", "2", "4"}) {
-    serving.groups = parse_groups(groups);
+    ps.groups = parse_groups(groups);
     run(cluster(2, 3, 2));
     job.expect_near(NodeId(0), 36);
     expect_same_results();
@@ -95,14 +95,14 @@ TEST_F(ServedGroups, InStepAreOneWorkerOnTheGlobalBatch) {
 
 TEST_F(ServedGroups, StalenessIsThatOfTheOtherGroups) {
   job.samples = 4800;
-  serving.groups = parse_groups("2");
+  ps.groups = parse_groups("2");
   run(cluster(4, 2, 1));
   EXPECT_NEAR(job.measured.mean(), 3, 0.5) << "of four groups, not of eight workers";
 }
 
 TEST_F(ServedGroups, NobodyWaitsForAnotherGroup) {
   job.samples = 2400;
-  options.serving = find_system("mxnet-mpi").recipe.serving;
+  options.ps = find_system("mxnet-mpi").recipe.ps;
   Cluster uneven = cluster(2, 2, 1);
   uneven.stragglers[3] = {Straggler::Kind::Constant, 10};
   run(uneven);
@@ -135,8 +135,8 @@ TEST_F(ServedGroups, BytesLeavingAHostDoNotDependOnTheWorkersOnIt) {
   job.problem.dimensions = Elements(kN);
   for (const char* const consistency : {"synchronous", "async"})
     for (const std::size_t each : {1U, 2U, 4U}) {
-      options.serving = find_system("mxnet").recipe.serving;
-      serving.consistency = parse_consistency(consistency);
+      options.ps = find_system("mxnet").recipe.ps;
+      ps.consistency = parse_consistency(consistency);
       job.samples = kSteps * kHosts * each * options.batch;
       const Cluster c = cluster(kHosts, each, 1);
       Leaving leaving(c);
@@ -152,7 +152,7 @@ TEST_F(ServedGroups, BytesLeavingAHostDoNotDependOnTheWorkersOnIt) {
 
 TEST_F(ServedGroups, MessagesOfAStepAreThoseOfTheLeaderAndFourOfEachOtherMember) {
   constexpr std::uint64_t kGroups = 2, kEach = 3, kServers = 2, kMore = 10;
-  serving.groups = parse_groups("host");
+  ps.groups = parse_groups("host");
   const auto messages = [&](std::uint64_t steps) {
     job.samples = steps * kGroups * kEach * options.batch;
     return run(cluster(kGroups, kEach, kServers)).messages;
@@ -166,8 +166,8 @@ TEST_F(ServedGroups, MessagesOfAStepAreThoseOfTheLeaderAndFourOfEachOtherMember)
 TEST_F(ServedGroups, TheStalenessBoundHoldsEndToEnd) {
   job.samples = 3600;
   for (const std::uint32_t write_back : {1U, 4U}) {
-    serving = find_system("hierarchical").recipe.serving;
-    serving.write_back = write_back;
+    ps = find_system("hierarchical").recipe.ps;
+    ps.write_back = write_back;
     Cluster uneven = cluster(3, 2, 1);
     uneven.stragglers[5] = {Straggler::Kind::Constant, 6};
     Recorder recorder;
@@ -187,27 +187,27 @@ TEST_F(ServedGroups, TheStalenessBoundHoldsEndToEnd) {
 
 TEST_F(ServedGroups, AProxyWritesBackOnceForAllStepsOfItsMembers) {
   job.samples = 2400;
-  serving = find_system("hierarchical").recipe.serving;
+  ps = find_system("hierarchical").recipe.ps;
   run(cluster(2, 2, 1));
-  EXPECT_EQ(job.measured.pushes, job.samples / (options.batch * 2 * serving.write_back));
+  EXPECT_EQ(job.measured.pushes, job.samples / (options.batch * 2 * ps.write_back));
 }
 
 TEST_F(ServedGroups, BehindAProxyNobodyWaitsForASlowMember) {
   job.samples = 2400;
-  serving = find_system("hierarchical").recipe.serving;
+  ps = find_system("hierarchical").recipe.ps;
   Cluster uneven = cluster(1, 3, 1);
   uneven.stragglers[2] = {Straggler::Kind::Constant, 4};
   run(uneven);
   EXPECT_GT(job.steps[NodeId(1)].size(), 2 * job.steps[NodeId(2)].size());
-  serving.write_back = 1;
+  ps.write_back = 1;
   run(uneven);
   EXPECT_EQ(job.steps[NodeId(1)].size(), job.steps[NodeId(2)].size());
 }
 
 TEST_F(ServedGroups, AProxyMovesAsTheServersWill) {
   // One worker: what it comes to in four steps of a quarter is what the server makes of their sum.
-  serving.groups = parse_groups("1");
-  serving.write_back = 4;
+  ps.groups = parse_groups("1");
+  ps.write_back = 4;
   run(cluster(1, 1, 1));
   options.eta /= 4;
   job.expect_near(NodeId(0), options.batch);
@@ -217,7 +217,7 @@ TEST_F(ServedGroups, AProxyMovesAsTheServersWill) {
 
 TEST_F(ServedGroups, TheRoundOfALostMemberIsEndedByTheOthers) {
   job.samples = 1200;
-  serving.groups = parse_groups("host");
+  ps.groups = parse_groups("host");
   World world(cluster(2, 3, 1), {.seed = kServedSeed});
   world.at(Time(80ms), [&] { world.kill(NodeId(1), false); });
   const Outcome outcome = run(world);
@@ -227,7 +227,7 @@ TEST_F(ServedGroups, TheRoundOfALostMemberIsEndedByTheOthers) {
 
 TEST_F(ServedGroups, AfterTheirLeaderMembersGoOnWithTheNext) {
   job.samples = 1200;
-  serving.groups = parse_groups("host");
+  ps.groups = parse_groups("host");
   World world(cluster(2, 3, 1), {.seed = kServedSeed});
   world.at(Time(80ms), [&] { world.kill(NodeId(0), false); });
   run(world);
@@ -238,7 +238,7 @@ TEST_F(ServedGroups, AfterTheirLeaderMembersGoOnWithTheNext) {
 
 TEST_F(ServedGroups, ALeaderThatComesBackLeadsAgain) {
   job.samples = 2400;
-  serving.groups = parse_groups("host");
+  ps.groups = parse_groups("host");
   World world(cluster(2, 3, 1), {.seed = kServedSeed});
   world.at(Time(80ms), [&] { world.kill(NodeId(0), false); });
   world.restart_at(NodeId(0), Time(200ms));

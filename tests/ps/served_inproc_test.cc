@@ -48,7 +48,7 @@ TEST(ServedInproc, EveryConsistencyEndsWithTheSameParametersEverywhere) {
   for (const char* const consistency :
        {"synchronous", "async", "bounded:2", "softsync:2", "value:0.5", "reject:3", "backup:1"}) {
     ServedJob job;
-    job.options.serving.consistency = parse_consistency(consistency);
+    job.options.ps.consistency = parse_consistency(consistency);
     job.options.epochs = 2;
     auto ends = run(job, nodes(job, 2, 3, 2));
     EXPECT_EQ(ends[NodeEnd::How::Returned], 5) << consistency;
@@ -59,8 +59,8 @@ TEST(ServedInproc, EveryConsistencyEndsWithTheSameParametersEverywhere) {
 
 TEST(ServedInproc, AServerIsKilledAndTheNextHolderServes) {
   ServedJob job;
-  job.options.serving.consistency.kind = Consistency::Kind::Synchronous;
-  job.options.serving.copies = 2;
+  job.options.ps.consistency.kind = Consistency::Kind::Synchronous;
+  job.options.ps.copies = 2;
   job.samples = 2400;
   const InprocOptions options = nodes(job, 3, 4, 2);
   SimDisk disk(kServedSeed);
@@ -84,8 +84,8 @@ TEST(ServedInproc, GroupsOfWorkersEndWithTheSameParametersEverywhere) {
   for (const char* const groups : {"host", "2"})
     for (const std::uint32_t write_back : {1U, 3U}) {
       ServedJob job;
-      job.options.serving.groups = parse_groups(groups);
-      job.options.serving.write_back = write_back;
+      job.options.ps.groups = parse_groups(groups);
+      job.options.ps.write_back = write_back;
       job.options.epochs = 2;
       auto ends = run(job, nodes(job, 2, 4, 3));
       EXPECT_EQ(ends[NodeEnd::How::Returned], 6) << groups;
@@ -96,7 +96,7 @@ TEST(ServedInproc, GroupsOfWorkersEndWithTheSameParametersEverywhere) {
 
 TEST(ServedInproc, ALeaderIsKilledAndItsGroupGoesOn) {
   ServedJob job;
-  job.options.serving.groups = parse_groups("host");
+  job.options.ps.groups = parse_groups("host");
   job.samples = 4800;
   const InprocOptions options = nodes(job, 1, 4, 3);
   SimDisk disk(kServedSeed);

@@ -11,14 +11,14 @@
 #include "learner/quadratic.h"
 #include "sim/world.h"
 #include "strategy/served.h"
-#include "train/snapshot_keeper.h"
+#include "train/folder_checkpoint_store.h"
 
 namespace shoal {
 
 inline constexpr Seed kServedSeed{11};
 
 struct ServedJob {
-  ServedJob() { options.serving.consistency.kind = Consistency::Kind::Async; }
+  ServedJob() { options.ps.consistency.kind = Consistency::Kind::Async; }
 
   ServedOptions options{.batch = 6};
   QuadraticOptions problem{.seed = kServedSeed, .dimensions = Elements(100)};
@@ -51,7 +51,7 @@ struct ServedJob {
   }
 
  private:
-  class NoKeeper final : public Keeper {
+  class NoCheckpointStore final : public CheckpointStore {
     Task<void> save(Replica&) override { co_return; }
     Task<bool> load(Replica&) override { co_return false; }
   };
@@ -91,11 +91,11 @@ struct ServedJob {
     QuadraticLearner quadratic(problem);
     Learner& learner = other != nullptr ? *other : static_cast<Learner&>(quadratic);
     Replica replica(node.endpoint, learner, Ledger(kServedSeed, samples), slots(options.rule));
-    SnapshotKeeper snapshots(node, "checkpoint", learner.layout());
-    NoKeeper nothing;
-    Keeper& keeper = keeps ? static_cast<Keeper&>(snapshots) : nothing;
+    FolderCheckpointStore snapshots(node, "checkpoint", learner.layout());
+    NoCheckpointStore nothing;
+    CheckpointStore& checkpoints = keeps ? static_cast<CheckpointStore&>(snapshots) : nothing;
     Told told(*this, node, replica);
-    co_await served_node(node, learner, keeper, replica, options, &told);
+    co_await served_node(node, learner, checkpoints, replica, options, &told);
     const std::span<float> w = replica.parameters().data();
     const std::lock_guard lock(mutex);
     results[node.id].assign(w.begin(), w.end());

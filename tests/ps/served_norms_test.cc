@@ -18,7 +18,7 @@ Rule clipped(RuleKind kind, double norm) {
 class ServedNorms : public testing::Test {
  protected:
   ServedNorms() {
-    job.options.serving.consistency.kind = Consistency::Kind::Synchronous;
+    job.options.ps.consistency.kind = Consistency::Kind::Synchronous;
     job.options.eta = 0.02;
     job.samples = 120;
   }
@@ -56,7 +56,7 @@ TEST_F(ServedNorms, WhatIsLongerThanTheBoundIsClippedAndNothingElse) {
 
 // The next head measures anew what the lost one had measured, or takes it from the record.
 TEST_F(ServedNorms, AServerIsKilledAndTheCopiesGoOnWithTheSameBits) {
-  job.options.serving.copies = 2;
+  job.options.ps.copies = 2;
   for (const Rule& rule : rules) {
     const std::vector<float> expected = run(rule, 3, 3);
     for (const Duration at : {10ms, 17ms, 23ms}) {
@@ -70,13 +70,13 @@ TEST_F(ServedNorms, AServerIsKilledAndTheCopiesGoOnWithTheSameBits) {
 }
 
 TEST_F(ServedNorms, AreRefusedWhereUpdatesHaveNoneInCommon) {
-  Serving serving;
+  ParameterServerOptions ps;
   for (const char* const text : {"async", "bounded:2", "softsync:2", "reject:1", "backup:1"}) {
-    serving.consistency = parse_consistency(text);
-    EXPECT_THROW(rule_at_servers(clipped(RuleKind::Sgd, 1), serving, 4), ConfigError) << text;
+    ps.consistency = parse_consistency(text);
+    EXPECT_THROW(rule_at_servers(clipped(RuleKind::Sgd, 1), ps, 4), ConfigError) << text;
   }
-  serving.consistency = parse_consistency("bounded:0");
-  EXPECT_EQ(rule_at_servers(clipped(RuleKind::Sgd, 1), serving, 4).clip_norm, 1);
+  ps.consistency = parse_consistency("bounded:0");
+  EXPECT_EQ(rule_at_servers(clipped(RuleKind::Sgd, 1), ps, 4).clip_norm, 1);
 }
 
 }  // namespace

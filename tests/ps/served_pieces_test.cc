@@ -42,7 +42,7 @@ TEST_F(ServedPieces, AreAllOfTheRangeInOrder) {
 }
 
 TEST_F(ServedPieces, InStepEqualOneWorkerOnTheGlobalBatch) {
-  job.options.serving.consistency.kind = Consistency::Kind::Synchronous;
+  job.options.ps.consistency.kind = Consistency::Kind::Synchronous;
   World world(served_cluster(job, 1, 2), {.seed = kServedSeed});
   run_served(job, world);
   job.expect_near(NodeId(1), 4);
@@ -57,7 +57,7 @@ TEST_F(ServedPieces, AreOfOneVersionWhoeverElsePushes) {
     if (first.empty()) first.assign(w.begin(), w.end());
     EXPECT_TRUE(std::ranges::equal(first, w)) << "two have read version " << version;
   };
-  job.options.serving.consistency = parse_consistency("bounded:2");
+  job.options.ps.consistency = parse_consistency("bounded:2");
   World world(served_cluster(job, 1, 3), {.seed = kServedSeed});
   run_served(job, world);
   EXPECT_GT(seen.size(), 3U);
@@ -66,7 +66,7 @@ TEST_F(ServedPieces, AreOfOneVersionWhoeverElsePushes) {
 
 // The update takes as long as the way back. One after the other a step would take both.
 TEST_F(ServedPieces, ComeWhileTheUpdateGoesOn) {
-  job.options.serving.consistency.kind = Consistency::Kind::Synchronous;
+  job.options.ps.consistency.kind = Consistency::Kind::Synchronous;
   job.problem.dimensions = kPiece * 8;
   job.samples = 6;
   Cluster cluster = served_cluster(job, 1, 1);
@@ -84,8 +84,8 @@ TEST_F(ServedPieces, ComeWhileTheUpdateGoesOn) {
 }
 
 TEST_F(ServedPieces, AServerIsKilledWhileItsParametersAreRead) {
-  job.options.serving.consistency.kind = Consistency::Kind::Synchronous;
-  job.options.serving.copies = 2;
+  job.options.ps.consistency.kind = Consistency::Kind::Synchronous;
+  job.options.ps.copies = 2;
   World whole(served_cluster(job, 2, 2), {.seed = kServedSeed});
   run_served(job, whole);
   const std::vector<float> expected = job.results[NodeId(2)];
@@ -106,7 +106,7 @@ TEST_F(ServedPieces, AServerIsKilledWhileItsParametersAreRead) {
 // The same source between threads, which read in place.
 TEST_F(ServedPieces, BetweenThreads) {
   for (const char* const consistency : {"synchronous", "async"}) {
-    job.options.serving.consistency = parse_consistency(consistency);
+    job.options.ps.consistency = parse_consistency(consistency);
     job.keeps = false;
     job.options.workers = 2;
     job.options.shards = 1;
@@ -122,7 +122,7 @@ TEST_F(ServedPieces, BetweenThreads) {
     for (const NodeEnd& end : world.run(job.program()))
       EXPECT_EQ(end.how, NodeEnd::How::Returned) << consistency;
     EXPECT_EQ(job.results[NodeId(1)], job.results[NodeId(2)]) << consistency;
-    if (job.options.serving.consistency.kind == Consistency::Kind::Synchronous)
+    if (job.options.ps.consistency.kind == Consistency::Kind::Synchronous)
       job.expect_near(NodeId(1), 4);
   }
 }

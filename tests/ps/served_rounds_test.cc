@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 class Rounds : public testing::Test {
  protected:
   Rounds() {
-    job.options.serving.consistency.kind = Consistency::Kind::Synchronous;
+    job.options.ps.consistency.kind = Consistency::Kind::Synchronous;
     job.options.rule = default_rule(RuleKind::Momentum);
     job.options.eta = 0.02;
     job.options.epochs = 2;
@@ -55,7 +55,7 @@ TEST_F(Rounds, TheBitsOfOneWorker) {
 
 TEST_F(Rounds, ALostServerWithACopyChangesNoBit) {
   const std::vector<float> expected = undisturbed();
-  job.options.serving.copies = 2;
+  job.options.ps.copies = 2;
   for (const auto when : {20ms, 61ms, 133ms}) {
     const Outcome outcome =
         run(3, 3, [&](World& w) { w.at(Time(when), [&w] { w.kill(NodeId(1), false); }); });

@@ -29,7 +29,7 @@ class Systems : public testing::Test {
 
   static ServedOptions like(const char* name) {
     ServedOptions o{.batch = 6};
-    o.serving = find_system(name).recipe.serving;
+    o.ps = find_system(name).recipe.ps;
     if (find_system(name).optimizer == "adagrad") o.rule = parse_rule("adagrad");
     return o;
   }
@@ -40,7 +40,7 @@ class Systems : public testing::Test {
     job.problem = problem;
     job.other = learner;
     job.options = options;
-    const std::size_t servers = options.serving.servers;
+    const std::size_t servers = options.ps.servers;
     Cluster cluster = served_cluster(job, servers, workers);
     cluster.stragglers.resize(servers + workers);
     if (slow > 1) cluster.stragglers.back() = {Straggler::Kind::Constant, slow};
@@ -69,10 +69,10 @@ class Systems : public testing::Test {
 
 TEST_F(Systems, DownpourPushesOnceForSeveralSteps) {
   ServedOptions o = like("downpour");
-  o.serving.warm_start = 0;
+  o.ps.warm_start = 0;
   const Run every = run(o, 4);
   EXPECT_NEAR(static_cast<double>(every.staleness.pushes), 480.0 / 6 / 2, 4);
-  o.serving.push_every = o.serving.fetch.steps = 1;
+  o.ps.push_every = o.ps.fetch.steps = 1;
   const Run one = run(o, 4);
   EXPECT_EQ(one.staleness.pushes, 480U / 6);
   EXPECT_LT(every.messages, one.messages);
@@ -81,14 +81,14 @@ TEST_F(Systems, DownpourPushesOnceForSeveralSteps) {
 TEST_F(Systems, DownpourWithOneWorkerThatPushesAndFetchesEveryStepIsSgd) {
   ServedOptions o = like("downpour");
   o.rule = Rule();
-  o.serving.push_every = o.serving.fetch.steps = 1;
+  o.ps.push_every = o.ps.fetch.steps = 1;
   ServedOptions plain{.batch = 6};
   EXPECT_EQ(run(o, 1).w, run(plain, 1).w);
 }
 
 TEST_F(Systems, DownpourBeginsWithOneWorker) {
   ServedOptions o = like("downpour");
-  o.serving.warm_start = 10;
+  o.ps.warm_start = 10;
   const Run warm = run(o, 4);
   EXPECT_GT(warm.steps.at(NodeId(2)).front(), warm.steps.at(NodeId(1))[15])
       << "ten updates of two steps each are made before the second worker begins";
@@ -97,10 +97,10 @@ TEST_F(Systems, DownpourBeginsWithOneWorker) {
 TEST_F(Systems, AWorkerThatReadsSeldomMovesAloneInBetween) {
   // With one worker the server's steps are its own: both come to the same.
   ServedOptions o{.batch = 6};
-  o.serving.consistency.kind = Consistency::Kind::Async;
+  o.ps.consistency.kind = Consistency::Kind::Async;
   const Run always = run(o, 1);
-  o.serving.fetch.steps = 8;
-  o.serving.push_every = 1;
+  o.ps.fetch.steps = 8;
+  o.ps.push_every = 1;
   const Run seldom = run(o, 1);
   ASSERT_EQ(always.w.size(), seldom.w.size());
   for (std::size_t i = 0; i < always.w.size(); ++i) ASSERT_NEAR(always.w[i], seldom.w[i], 1e-5);
@@ -117,17 +117,17 @@ TEST_F(Systems, PetuumIsLessStaleThanSsp) {
 
 TEST_F(Systems, SspReadsOnlyWhenItMust) {
   ServedOptions always = like("ssp");
-  always.serving.fetch = Fetch();
+  always.ps.fetch = Fetch();
   EXPECT_LT(run(like("ssp"), 4).messages, run(always, 4).messages * 0.9);
 }
 
 TEST_F(Systems, NobodyWaitsWhileTheSpreadIsWithinTheBound) {
   // Workers of one speed are never more than a step apart.
   ServedOptions free = like("ssp");
-  free.serving.consistency = {Consistency::Kind::Async};
-  free.serving.fetch = Fetch();
+  free.ps.consistency = {Consistency::Kind::Async};
+  free.ps.fetch = Fetch();
   ServedOptions bound = free;
-  bound.serving.consistency = {Consistency::Kind::Bounded, 3};
+  bound.ps.consistency = {Consistency::Kind::Bounded, 3};
   const auto last = [](const Run& r) { return r.steps.at(NodeId(1)).back(); };
   EXPECT_LE(last(run(bound, 4)), last(run(free, 4)) + 5ms);
 }
@@ -145,18 +145,18 @@ TEST_F(Systems, OfThePushesThatWaitTheOneFurthestBehindGoesFirst) {
 TEST_F(Systems, LateUpdatesCountLessWithDynsgdAndItsLossIsLowerThanSsps) {
   samples = 1800;
   ServedOptions ssp = like("ssp");
-  ssp.serving.fetch = Fetch();
-  ssp.serving.consistency.bound = 8;
+  ssp.ps.fetch = Fetch();
+  ssp.ps.consistency.bound = 8;
   ssp.eta = 0.4;
   ServedOptions dynsgd = like("dynsgd");
-  dynsgd.serving.consistency.bound = 8;
+  dynsgd.ps.consistency.bound = 8;
   dynsgd.eta = 0.4;
   EXPECT_LT(loss(run(dynsgd, 6, 4)), loss(run(ssp, 6, 4)));
 }
 
 TEST_F(Systems, WithOneWorkerEveryWeightIsOne) {
   ServedOptions plain{.batch = 6};
-  plain.serving.consistency.kind = Consistency::Kind::Async;
+  plain.ps.consistency.kind = Consistency::Kind::Async;
   const std::vector<float> expected = run(plain, 1).w;
   EXPECT_EQ(run(like("dynsgd"), 1).w, expected);
   EXPECT_EQ(run(like("consgd"), 1).w, expected);
@@ -166,17 +166,17 @@ TEST_F(Systems, WithOneWorkerEveryWeightIsOne) {
 
 TEST_F(Systems, WithoutDelayDcAsgdIsSgdBitForBit) {
   ServedOptions plain{.batch = 6};
-  plain.serving.consistency.kind = Consistency::Kind::Async;
+  plain.ps.consistency.kind = Consistency::Kind::Async;
   const std::vector<float> expected = run(plain, 1).w;
   EXPECT_EQ(run(like("dc-asgd"), 1).w, expected);
   ServedOptions adaptive = like("dc-asgd");
-  adaptive.serving.compensation = {2, true};
+  adaptive.ps.compensation = {2, true};
   EXPECT_EQ(run(adaptive, 1).w, expected);
 }
 
 TEST_F(Systems, LambdaIsWhatSetsDcAsgdApartFromAsgd) {
   ServedOptions none = like("dc-asgd");
-  none.serving.compensation.lambda = 0;
+  none.ps.compensation.lambda = 0;
   EXPECT_EQ(run(none, 4).w, run(like("asgd"), 4).w);
   EXPECT_NE(run(like("dc-asgd"), 4).w, run(like("asgd"), 4).w);
 }
@@ -190,7 +190,7 @@ TEST_F(Systems, OnSoftmaxRegressionDcAsgdIsNearerToTheSequentialPath) {
     learner = &softmax;
     ServedOptions asgd = like("asgd"), dc = like("dc-asgd");
     asgd.eta = dc.eta = 0.5;
-    dc.serving.compensation.lambda = 1;
+    dc.ps.compensation.lambda = 1;
     const std::vector<float> path = run(asgd, 1).w;
     const auto distance = [&](const Run& r) {
       double sum = 0;
@@ -255,7 +255,7 @@ TEST_F(Systems, AtManyWorkersALowerMomentumIsBetter) {
   lowered.rule = parse_rule("momentum");
   lowered.eta = 0.05;
   ServedOptions alone = lowered;
-  alone.serving.lower_momentum = false;
+  alone.ps.lower_momentum = false;
   EXPECT_LT(loss(run(lowered, 16)), loss(run(alone, 16)));
 }
 
@@ -266,7 +266,7 @@ TEST_F(Systems, StalenessOfSoftsyncIsAboutN) {
   noise = 0.05;
   for (const std::uint64_t n : {1, 2, 4, 8}) {
     ServedOptions o = like("rudra");
-    o.serving.consistency.bound = n;
+    o.ps.consistency.bound = n;
     const Staleness s = run(o, 8).staleness;
     const auto expected = static_cast<double>(n);
     EXPECT_GE(s.mean(), 0.8 * expected) << n;
@@ -279,7 +279,7 @@ TEST_F(Systems, StalenessOfSoftsyncIsAboutN) {
 
 TEST_F(Systems, SoftsyncOfAsManyAsThereAreWorkersIsAsynchronous) {
   ServedOptions soft = like("rudra"), async = like("asgd");
-  soft.serving.consistency.bound = 4;
+  soft.ps.consistency.bound = 4;
   soft.eta = 4 * async.eta;  // It takes a step of eta / n.
   EXPECT_EQ(run(soft, 4).w, run(async, 4).w);
 }
@@ -292,7 +292,7 @@ TEST_F(Systems, PushedFactorsComeToWhatPushedGradientsDo) {
   ServedOptions factors = like("project-adam");
   factors.batch = 1;
   ServedOptions gradients = factors;
-  gradients.serving.factors = false;
+  gradients.ps.factors = false;
   for (const std::size_t workers : {1, 4}) {
     const std::vector<float> expected = run(gradients, workers).w;
     const std::vector<float> formed = run(factors, workers).w;
@@ -306,8 +306,8 @@ TEST_F(Systems, PushedFactorsComeToWhatPushedGradientsDo) {
 
 TEST_F(Systems, OfAStepTheFirstWorkersCount) {
   ServedOptions o{.batch = 6};
-  o.serving.servers = 1;
-  o.serving.consistency = parse_consistency("backup:1");
+  o.ps.servers = 1;
+  o.ps.consistency = parse_consistency("backup:1");
   const auto step_s = [](const Run& r) {
     const std::vector<Time>& done = r.steps.at(NodeId(1));
     return seconds(done[8] - done[2]) / 6;
@@ -316,7 +316,7 @@ TEST_F(Systems, OfAStepTheFirstWorkersCount) {
   EXPECT_EQ(backup.staleness.most, 0U);
   // The slow one's are dropped as long as the others are at work: four of each step count.
   EXPECT_LT(backup.staleness.pushes, 480U / 6);
-  o.serving.consistency = parse_consistency("synchronous");
+  o.ps.consistency = parse_consistency("synchronous");
   const Run even = run(o, 5);
   const Run slow = run(o, 5, 5);
   EXPECT_LT(step_s(backup), 1.1 * step_s(even));
@@ -327,7 +327,7 @@ TEST_F(Systems, OfAStepTheFirstWorkersCount) {
 
 TEST_F(Systems, WhatIsTooLateIsDroppedAndNeverApplied) {
   ServedOptions o = like("reject-stale");
-  o.serving.consistency.bound = 1;
+  o.ps.consistency.bound = 1;
   const Run rejecting = run(o, 6);
   EXPECT_LE(rejecting.staleness.most, 1U);
   EXPECT_LT(rejecting.staleness.pushes, 480U / 6);
@@ -337,7 +337,7 @@ TEST_F(Systems, SingaIsInStepOrNotByOneSetting) {
   const Run in_step = run(like("singa"), 4);
   EXPECT_EQ(in_step.staleness.most, 0U);
   ServedOptions async = like("singa");
-  async.serving.consistency.kind = Consistency::Kind::Async;
+  async.ps.consistency.kind = Consistency::Kind::Async;
   EXPECT_GT(run(async, 4).staleness.mean(), 1);
 }
 

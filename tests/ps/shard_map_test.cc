@@ -23,7 +23,7 @@ Holding has(const Holder& who, const std::vector<Holder>& chain) {
   for (const Holder& one : chain) h.chain.holders[h.chain.n++] = one;
   return h;
 }
-std::vector<Holder> chain_of(const Directory& d, std::size_t shard) {
+std::vector<Holder> chain_of(const ShardDirectory& d, std::size_t shard) {
   const auto all = d.shards[shard].chain.all();
   return {all.begin(), all.end()};
 }
@@ -55,7 +55,7 @@ TEST(ShardMap, ServersServeAndWhereThereAreNoneWorkersDo) {
 TEST(ShardMap, ShardsThatNobodyHasAreSpreadAndFresh) {
   const View view =
       view_of({member(0, Role::Server), member(1, Role::Server), member(2, Role::Server)});
-  const Directory d = assign(view, {}, 3, 2);
+  const ShardDirectory d = assign(view, {}, 3, 2);
   EXPECT_EQ(chain_of(d, 0), (std::vector{holder(0), holder(1)}));
   EXPECT_EQ(chain_of(d, 1), (std::vector{holder(1), holder(2)}));
   EXPECT_EQ(chain_of(d, 2), (std::vector{holder(2), holder(0)}));
@@ -65,7 +65,7 @@ TEST(ShardMap, ShardsThatNobodyHasAreSpreadAndFresh) {
 TEST(ShardMap, WithoutItsHeadAShardIsServedByTheNextInItsChain) {
   const View view = view_of({member(1, Role::Server), member(2, Role::Server)}, 2);
   const std::vector told{has(holder(2), {holder(0), holder(2)})};
-  const Directory d = assign(view, told, 1, 2);
+  const ShardDirectory d = assign(view, told, 1, 2);
   EXPECT_EQ(chain_of(d, 0), (std::vector{holder(2), holder(1)}));
   EXPECT_EQ(d.shards[0].fresh, 0U);
 }

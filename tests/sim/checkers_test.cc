@@ -179,16 +179,16 @@ Event with(Event e, std::uint32_t peer) {
 std::uint64_t bits(double x) { return std::bit_cast<std::uint64_t>(x); }
 
 TEST(LettersOnce, OneThatNeverCameOrCameTwiceOrChangedOnItsWay) {
-  const Event sent = with(event(K::LetterSent, 0, 3, 2, 77), 1);
-  const Event taken = with(event(K::LetterTaken, 1, 3, 2, 77), 0);
-  const Event changed = with(event(K::LetterTaken, 1, 3, 2, 78), 0);
+  const Event sent = with(event(K::MessageSent, 0, 3, 2, 77), 1);
+  const Event taken = with(event(K::MessageTaken, 1, 3, 2, 77), 0);
+  const Event changed = with(event(K::MessageTaken, 1, 3, 2, 78), 0);
   const Event result = event(K::ResultFormed, 2, 3);
-  EXPECT_EQ(verdict(make_letters_once(), {sent, taken, result}).size(), 0U);
-  EXPECT_EQ(verdict(make_letters_once(), {sent, taken, taken}).size(), 1U);
-  EXPECT_EQ(verdict(make_letters_once(), {sent, changed}).size(), 1U);
-  EXPECT_EQ(verdict(make_letters_once(), {sent, result}).size(), 1U);
+  EXPECT_EQ(verdict(make_messages_once(), {sent, taken, result}).size(), 0U);
+  EXPECT_EQ(verdict(make_messages_once(), {sent, taken, taken}).size(), 1U);
+  EXPECT_EQ(verdict(make_messages_once(), {sent, changed}).size(), 1U);
+  EXPECT_EQ(verdict(make_messages_once(), {sent, result}).size(), 1U);
   // Of the view before it is lost, and counts no more.
-  EXPECT_EQ(verdict(make_letters_once(), {sent, event(K::ResultFormed, 2, 4)}).size(), 0U);
+  EXPECT_EQ(verdict(make_messages_once(), {sent, event(K::ResultFormed, 2, 4)}).size(), 0U);
 }
 
 TEST(WeightsConserved, WhatIsSentIsNotKeptAndComes) {

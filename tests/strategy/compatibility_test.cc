@@ -32,10 +32,10 @@ void each_of_pushes(Recipe r, std::uint64_t workers, const Visit& visit) {
     for (const char* const filter : {"none", "significant:0.1"})
       for (const char* const groups : {"off", "4"})
         for (const std::uint32_t write_back : {0U, 1U, 3U}) {
-          r.serving.factors = factors;
-          r.serving.filter = parse_filter(filter);
-          r.serving.groups = parse_groups(groups);
-          r.serving.write_back = write_back;
+          r.ps.factors = factors;
+          r.ps.filter = parse_filter(filter);
+          r.ps.groups = parse_groups(groups);
+          r.ps.write_back = write_back;
           visit(r, workers);
         }
 }
@@ -52,9 +52,9 @@ void each_of_encoded_pushes(Recipe r, std::uint64_t workers, const Visit& visit)
             r.encode = Encode();
             parse_encode(as, r.encode);
             r.encode.by = by;
-            r.serving.pulls = parse_encoding(pulls);
-            r.serving.consistency = parse_consistency(consistency);
-            r.serving.compress = compress;
+            r.ps.pulls = parse_encoding(pulls);
+            r.ps.consistency = parse_consistency(consistency);
+            r.ps.compress = compress;
             visit(r, workers);
           }
 }
@@ -67,11 +67,11 @@ void each_of_servers(Recipe r, std::uint64_t workers, const Visit& visit) {
       for (const std::uint32_t copies : {0U, 1U, 7U})
         for (const std::uint32_t push_every : {0U, 1U, 2U})
           for (const char* const fetch : {"1", "3", "eager"}) {
-            r.serving.consistency = parse_consistency(consistency);
-            r.serving.servers = servers;
-            r.serving.copies = copies;
-            r.serving.push_every = push_every;
-            r.serving.fetch = parse_fetch(fetch);
+            r.ps.consistency = parse_consistency(consistency);
+            r.ps.servers = servers;
+            r.ps.copies = copies;
+            r.ps.push_every = push_every;
+            r.ps.fetch = parse_fetch(fetch);
             visit(r, workers);
             if (servers == 6 && copies == 1) each_of_pushes(r, workers, visit);
           }
@@ -79,14 +79,14 @@ void each_of_servers(Recipe r, std::uint64_t workers, const Visit& visit) {
 
 // What only models have that meet.
 void each_of_peers(Recipe r, std::uint64_t workers, const Visit& visit) {
-  for (std::size_t meet = 0; meet < kEncounters; ++meet)
+  for (std::size_t meet = 0; meet < kAlgorithms; ++meet)
     for (const std::uint32_t tau : {0U, 1U, 4U})
       for (const std::uint32_t late : {0U, 1U, 4U})
         for (const bool in_step : {true, false})
           for (const char* const topology : {"ring", "halton"}) {
-            r.peering.meet = static_cast<Encounter>(meet);
+            r.peering.algorithm = static_cast<Algorithm>(meet);
             r.peering.tau = tau;
-            r.peering.late = late;
+            r.peering.overlap_steps = late;
             r.peering.in_step = in_step;
             r.peering.topology = parse_topology(topology);
             visit(r, workers);
@@ -100,13 +100,13 @@ void each_of_peers(Recipe r, std::uint64_t workers, const Visit& visit) {
 void each_of_encoded_models(Recipe r, std::uint64_t workers, const Visit& visit) {
   r.overlap = false;
   r.keep = KeepBatch::Worker;
-  for (std::size_t meet = 0; meet < kEncounters; ++meet)
+  for (std::size_t meet = 0; meet < kAlgorithms; ++meet)
     for (const char* const as : {"fp32", "onebit+ef", "qsgd:4", "auto", "fc=topk:0.01"})
       for (const EncodedForm by : {EncodedForm::Auto, EncodedForm::Ring})
         for (const double after : {0.0, 0.5})
           for (const char* const topology : {"ring", "hypercube"})
             for (const double mix_rate : {kAuto, 0.5}) {
-              r.peering.meet = static_cast<Encounter>(meet);
+              r.peering.algorithm = static_cast<Algorithm>(meet);
               r.peering.topology = parse_topology(topology);
               r.peering.mix_rate = mix_rate;
               r.encode = Encode();
@@ -143,7 +143,7 @@ void each_combination(const Visit& visit) {
     for (int updater = 0; updater < 6; ++updater)
       for (const Exchange exchange :
            {Exchange::Auto, Exchange::Ring, Exchange::Tree, Exchange::Direct})
-        for (int turnout = 0; turnout < 4; ++turnout)
+        for (int stragglers = 0; stragglers < 4; ++stragglers)
           for (const std::uint32_t backups : {0U, 1U, 9U})
             for (const double fraction : {0.0, 0.75, 1.0})
               for (const std::uint32_t accumulate : {0U, 1U, 4U})
@@ -151,10 +151,10 @@ void each_combination(const Visit& visit) {
                   for (int switches = 0; switches < 16; ++switches) {
                     // What is wrong whatever the rest is need not meet all of it.
                     const bool senseless = fraction == 0 || accumulate == 0;
-                    if (senseless && (turnout > 0 || backups > 0 || shards > 0)) continue;
+                    if (senseless && (stragglers > 0 || backups > 0 || shards > 0)) continue;
                     r.updater = static_cast<Updater>(updater);
                     r.exchange = exchange;
-                    r.turnout = static_cast<Turnout>(turnout);
+                    r.stragglers = static_cast<StragglerPolicy>(stragglers);
                     r.backups = backups;
                     r.epoch_fraction = fraction;
                     r.accumulate = accumulate;
@@ -163,7 +163,7 @@ void each_combination(const Visit& visit) {
                     r.balance = (switches & 2) != 0 ? Balance::Auto : Balance::Even;
                     r.keep = (switches & 4) != 0 ? KeepBatch::Worker : KeepBatch::Global;
                     r.batch_norm = parse_batch_norm((switches & 8) != 0 ? "sync" : "local");
-                    r.serving = Serving();
+                    r.ps = ParameterServerOptions();
                     r.peering = Peering();
                     r.encode = Encode();
                     r.priority = r.overlap;
@@ -175,11 +175,11 @@ void each_combination(const Visit& visit) {
                     if (simple && any && switches % 4 == 0) {
                       if (shards < 2 && switches == 0) {
                         each_of_encodings(r, workers, visit);
-                        if (turnout == 0) each_of_encoded_pushes(r, workers, visit);
-                        if (turnout == 0) each_of_encoded_models(r, workers, visit);
+                        if (stragglers == 0) each_of_encoded_pushes(r, workers, visit);
+                        if (stragglers == 0) each_of_encoded_models(r, workers, visit);
                       }
-                      if (turnout < 2 && shards < 2) each_of_servers(r, workers, visit);
-                      if (turnout == 0 && shards == 0) each_of_peers(r, workers, visit);
+                      if (stragglers < 2 && shards < 2) each_of_servers(r, workers, visit);
+                      if (stragglers == 0 && shards == 0) each_of_peers(r, workers, visit);
                     }
                   }
 }
@@ -254,9 +254,9 @@ TEST(Compatibility, ARefusalSaysWhyAndWhatWorks) {
     require_compatible(find_system("tensorflow-sync"), recipe, 4);
     FAIL() << "it was not refused";
   } catch (const ConfigError& error) {
-    EXPECT_THAT(error.what(),
-                AllOf(HasSubstr("--shards"), HasSubstr("who was fast"),
-                      HasSubstr("--turnout all --backups 0"), testing::Not(HasSubstr("`"))));
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("--shards"), HasSubstr("who was fast"),
+                                    HasSubstr("--straggler-policy all --backups 0"),
+                                    testing::Not(HasSubstr("`"))));
   }
 }
 

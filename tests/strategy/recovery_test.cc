@@ -27,7 +27,7 @@ TEST(Recovery, ANewcomerCopiesTheState) {
 
 TEST(Recovery, WhenNobodyHasAStateRankZeroLoadsIt) {
   const std::vector<Standing> standings = {{0, 0, 0}, {0, 0, 0}};
-  EXPECT_TRUE(plan_recovery(standings).from_keeper);
+  EXPECT_TRUE(plan_recovery(standings).from_checkpoint);
   EXPECT_EQ(needs(standings), (Needs{false, true}));
 }
 

@@ -100,9 +100,9 @@ TEST(Axes, EachReadsWhatItWroteAndRefusesTheRest) {
 TEST(Axes, AMisspeltChoiceGetsTheNearest) {
   EXPECT_THAT(refusal([] {
                 Recipe recipe;
-                axis("turnout").set(recipe, "fastst");
+                axis("straggler-policy").set(recipe, "fastst");
               }),
-              AllOf(HasSubstr("--turnout fastst"), HasSubstr("'fastest'")));
+              AllOf(HasSubstr("--straggler-policy fastst"), HasSubstr("'fastest'")));
 }
 
 // Bosen's order is the filter of its pushes: two names, one choice.
@@ -122,10 +122,10 @@ TEST(Axes, ADifferenceIsTheFlagsThatMakeIt) {
   Recipe from, to;
   EXPECT_EQ(flags_between(from, to), "");
   to.overlap = false;
-  to.turnout = Turnout::First;
+  to.stragglers = StragglerPolicy::First;
   to.backups = 2;
-  EXPECT_EQ(flags_between(from, to), "--order fifo --turnout first --backups 2");
-  EXPECT_EQ(flags_between(to, from), "--order wfbp --turnout all --backups 0");
+  EXPECT_EQ(flags_between(from, to), "--order fifo --straggler-policy first --backups 2");
+  EXPECT_EQ(flags_between(to, from), "--order wfbp --straggler-policy all --backups 0");
 }
 
 }  // namespace

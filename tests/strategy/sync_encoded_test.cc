@@ -7,7 +7,7 @@
 #include "sim/sim_files.h"
 #include "sim/world.h"
 #include "strategy/sync_job.h"
-#include "train/snapshot_keeper.h"
+#include "train/folder_checkpoint_store.h"
 #include "transport/inproc_world.h"
 
 namespace shoal {
@@ -85,8 +85,8 @@ TEST(SyncEncoded, AResumedRunEndsAsOneThatWasNotCutOff) {
         SyncJob job;
         encoded(job, encoding).sync.steps = steps;
         const QuadraticLearner learner(job.problem);
-        job.keeper = [&](Node& node) {
-          return std::make_unique<SnapshotKeeper>(node, "checkpoint", learner.layout());
+        job.checkpoints = [&](Node& node) {
+          return std::make_unique<FolderCheckpointStore>(node, "checkpoint", learner.layout());
         };
         return between_threads(job, P, disk);
       };

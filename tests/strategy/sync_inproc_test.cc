@@ -62,9 +62,9 @@ TEST(SyncInproc, WhatIsNeededFirstGoesFirstAndTheBitsAreTheSame) {
 }
 
 // Counts its saves, which rank 0 makes after every step, and calls back.
-class CallingKeeper final : public Keeper {
+class CallingCheckpointStore final : public CheckpointStore {
  public:
-  explicit CallingKeeper(std::function<void(Step)> saved) : saved_(std::move(saved)) {}
+  explicit CallingCheckpointStore(std::function<void(Step)> saved) : saved_(std::move(saved)) {}
   Task<void> save(Replica& replica) override {
     saved_(replica.step);
     co_return;
@@ -85,8 +85,8 @@ TEST(SyncInproc, WorkersAreKilledAndComeBackWhileTheOthersTrain) {
   });
   // After steps 50, 100 and 150 one of nodes 1 to 3 is killed in mid-training, and started again.
   std::atomic<std::uint32_t> kills = 0;
-  job.keeper = [&](Node&) {
-    return std::make_unique<CallingKeeper>([&](Step step) {
+  job.checkpoints = [&](Node&) {
+    return std::make_unique<CallingCheckpointStore>([&](Step step) {
       const std::uint32_t k = kills;
       if (k < 3 && step == Step(50 * (k + 1))) world.restart(NodeId(1 + kills++));
     });

@@ -19,8 +19,8 @@ struct SyncJob {
   QuadraticOptions problem{.seed = Seed(11), .dimensions = Elements(101), .buckets = 3};
   Learner* other = nullptr;  // in place of the quadratic
   SyncOptions sync{.steps = Step(30), .batch = 12, .audit = true};
-  std::uint64_t samples = 120;                           // in the dataset
-  std::function<std::unique_ptr<Keeper>(Node&)> keeper;  // none: nothing is kept
+  std::uint64_t samples = 120;                                         // in the dataset
+  std::function<std::unique_ptr<CheckpointStore>(Node&)> checkpoints;  // none: nothing is kept
 
   std::mutex mutex;
   std::map<NodeId, std::vector<float>> results, slots_left;
@@ -51,7 +51,7 @@ struct SyncJob {
   }
 
  private:
-  class NoKeeper final : public Keeper {
+  class NoCheckpointStore final : public CheckpointStore {
     Task<void> save(Replica&) override { co_return; }
     Task<bool> load(Replica&) override { co_return false; }
   };
@@ -59,7 +59,8 @@ struct SyncJob {
   Task<void> work(Node& node) {
     QuadraticLearner quadratic(problem);
     Learner& learner = other != nullptr ? *other : static_cast<Learner&>(quadratic);
-    const std::unique_ptr<Keeper> kept = keeper ? keeper(node) : std::make_unique<NoKeeper>();
+    const std::unique_ptr<CheckpointStore> kept =
+        checkpoints ? checkpoints(node) : std::make_unique<NoCheckpointStore>();
     Replica replica(node.endpoint, learner, Ledger(node.env.seed(), samples), slots(sync.rule));
     co_await sync_worker(node, learner, *kept, replica, sync);
     const std::lock_guard lock(mutex);

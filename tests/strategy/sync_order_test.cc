@@ -8,7 +8,7 @@
 #include "learner/phantom.h"
 #include "sim/words.h"
 #include "sim/world.h"
-#include "strategy/send_turns.h"
+#include "strategy/send_scheduler.h"
 #include "strategy/sync_job.h"
 
 namespace shoal {
@@ -28,7 +28,7 @@ Recipe recipe_of(By order) {
 
 struct Members {
   std::vector<std::uint64_t> begun;
-  Task<void> send(SendTurns& turns, SendTurns::Ticket& ticket, Env& env) {
+  Task<void> send(SendScheduler& turns, SendScheduler::Ticket& ticket, Env& env) {
     co_await turns.turn(ticket);
     begun.push_back(ticket.place);
     co_await env.sleep(10ms);
@@ -41,13 +41,14 @@ std::vector<std::uint64_t> begun_in(std::vector<std::uint64_t> places, std::uint
   World world(Cluster::uniform(1, {}), {.seed = Seed(1)});
   Members members;
   world.run([&](Node& node) -> Task<void> {
-    SendTurns turns(2);
-    std::deque<SendTurns::Ticket> tickets;
+    SendScheduler turns(2);
+    std::deque<SendScheduler::Ticket> tickets;
     for (const std::uint64_t place : places) tickets.emplace_back().place = place;
-    SendTurns::Ticket overtaking;
+    SendScheduler::Ticket overtaking;
     overtaking.place = late;
     co_await with_group([&](TaskGroup& tasks) -> Task<> {
-      for (SendTurns::Ticket& ticket : tickets) tasks.spawn(members.send(turns, ticket, node.env));
+      for (SendScheduler::Ticket& ticket : tickets)
+        tasks.spawn(members.send(turns, ticket, node.env));
       co_await node.env.sleep(5ms);
       tasks.spawn(members.send(turns, overtaking, node.env));
       co_await node.env.sleep(1ms);
@@ -58,11 +59,11 @@ std::vector<std::uint64_t> begun_in(std::vector<std::uint64_t> places, std::uint
   return members.begun;
 }
 
-TEST(SendTurns, TwoAreUnderWayAndWhatIsNeededFirstOvertakesWhatWaits) {
+TEST(SendScheduler, TwoAreUnderWayAndWhatIsNeededFirstOvertakesWhatWaits) {
   EXPECT_EQ(begun_in({5, 6, 7, 8}, 1, {}), (std::vector<std::uint64_t>{5, 6, 1, 7, 8}));
 }
 
-TEST(SendTurns, WhatAnotherHasBegunIsBegunAtOnce) {
+TEST(SendScheduler, WhatAnotherHasBegunIsBegunAtOnce) {
   EXPECT_EQ(begun_in({5, 6, 7, 8}, 1, 3), (std::vector<std::uint64_t>{5, 6, 8, 1, 7}));
 }
 
@@ -157,7 +158,7 @@ struct StepTimes final : Journal {
   Ending leave() override { return Ending::No; }
 };
 
-struct NoKeeper final : Keeper {
+struct NoCheckpointStore final : CheckpointStore {
   Task<void> save(Replica&) override { co_return; }
   Task<bool> load(Replica&) override { co_return false; }
 };
@@ -173,11 +174,11 @@ StepTimes steps_of(const std::vector<PhantomLayer>& layers, const Cluster& clust
   World world(cluster, {.seed = Seed(4), .fixed_view = true});
   const Outcome outcome = world.run([&](Node& node) -> Task<void> {
     Replica replica(node.endpoint, learner, Ledger(node.env.seed(), 1'000'000));
-    NoKeeper keeper;
+    NoCheckpointStore checkpoints;
     const bool first = node.id == NodeId(0);
     if (first) times.env = &node.env;
     Journal* const journal = first ? &times : nullptr;
-    co_await sync_worker(node, learner, keeper, replica, options, journal);
+    co_await sync_worker(node, learner, checkpoints, replica, options, journal);
   });
   EXPECT_TRUE(outcome.finished && outcome.errors.empty()) << outcome.waiting_for;
   return times;

@@ -6,9 +6,9 @@
 
 #include "sim/words.h"
 #include "sim/world.h"
+#include "strategy/stragglers.h"
 #include "strategy/sync_job.h"
 #include "strategy/sync_step.h"
-#include "strategy/turnout.h"
 
 namespace shoal {
 namespace {
@@ -29,31 +29,33 @@ TEST(Split, FollowsTheWeightsAndGivesOutAll) {
 }
 
 TEST(TurnoutDecision, TheFirstCountAndBackupsAreDropped) {
-  const Recipe recipe{.turnout = Turnout::First, .backups = 1};
-  const Candidates lots = {ranks({0}), ranks({1}), ranks({2})};
-  EXPECT_FALSE(decide_turnout(recipe, lots, ranks({2})));
-  EXPECT_EQ(decide_turnout(recipe, lots, ranks({2, 0})), (Winners{Rank(0), kDropped, Rank(2)}));
+  const Recipe recipe{.stragglers = StragglerPolicy::First, .backups = 1};
+  const Candidates micro_shards = {ranks({0}), ranks({1}), ranks({2})};
+  EXPECT_FALSE(decide_stragglers(recipe, micro_shards, ranks({2})));
+  EXPECT_EQ(decide_stragglers(recipe, micro_shards, ranks({2, 0})),
+            (Winners{Rank(0), kDropped, Rank(2)}));
 }
 
 TEST(TurnoutDecision, BackupsNeverDropEveryone) {
-  const Recipe recipe{.turnout = Turnout::First, .backups = 5};
-  const Candidates lots = {ranks({0}), ranks({1})};
-  EXPECT_FALSE(decide_turnout(recipe, lots, {}));
-  EXPECT_EQ(decide_turnout(recipe, lots, ranks({1})), (Winners{kDropped, Rank(1)}));
+  const Recipe recipe{.stragglers = StragglerPolicy::First, .backups = 5};
+  const Candidates micro_shards = {ranks({0}), ranks({1})};
+  EXPECT_FALSE(decide_stragglers(recipe, micro_shards, {}));
+  EXPECT_EQ(decide_stragglers(recipe, micro_shards, ranks({1})), (Winners{kDropped, Rank(1)}));
 }
 
 TEST(TurnoutDecision, OfTwoWorkersOfALotTheFirstCounts) {
-  const Recipe recipe{.turnout = Turnout::Redundant};
-  const Candidates lots = {ranks({0, 2}), ranks({1, 3})};
-  EXPECT_FALSE(decide_turnout(recipe, lots, ranks({2, 0})));
-  EXPECT_EQ(decide_turnout(recipe, lots, ranks({2, 0, 3, 1})), (Winners{Rank(2), Rank(3)}));
+  const Recipe recipe{.stragglers = StragglerPolicy::Redundant};
+  const Candidates micro_shards = {ranks({0, 2}), ranks({1, 3})};
+  EXPECT_FALSE(decide_stragglers(recipe, micro_shards, ranks({2, 0})));
+  EXPECT_EQ(decide_stragglers(recipe, micro_shards, ranks({2, 0, 3, 1})),
+            (Winners{Rank(2), Rank(3)}));
 }
 
 TEST(TurnoutDecision, TheFastestEndsTheStepForAll) {
-  const Recipe recipe{.turnout = Turnout::Fastest};
-  const Candidates lots = {ranks({0}), ranks({1})};
-  EXPECT_FALSE(decide_turnout(recipe, lots, {}));
-  EXPECT_EQ(decide_turnout(recipe, lots, ranks({1})), (Winners{Rank(0), Rank(1)}));
+  const Recipe recipe{.stragglers = StragglerPolicy::Fastest};
+  const Candidates micro_shards = {ranks({0}), ranks({1})};
+  EXPECT_FALSE(decide_stragglers(recipe, micro_shards, {}));
+  EXPECT_EQ(decide_stragglers(recipe, micro_shards, ranks({1})), (Winners{Rank(0), Rank(1)}));
 }
 
 class SyncRecipe : public testing::Test {
@@ -200,7 +202,8 @@ TEST_F(SyncRecipe, ReproducibleRunsGiveTheSameBitsWhateverFails) {
 
 // tensorflow-sync
 TEST_F(SyncRecipe, WithBackupWorkersExactlyPGradientsCountInAStep) {
-  job.sync.recipe = Recipe{.updater = Updater::Owners, .turnout = Turnout::First, .backups = 2};
+  job.sync.recipe =
+      Recipe{.updater = Updater::Owners, .stragglers = StragglerPolicy::First, .backups = 2};
   job.sync.batch = 60;
   job.samples = 6000;
   Cluster c = cluster(6);
@@ -217,7 +220,8 @@ TEST_F(SyncRecipe, WithABackupWorkerAStepTakesAsLongAsThePthFastest) {
   job.problem.buckets = 50;  // Whoever is not waited for any more stops at the next one.
   job.sync.batch = 40;
   job.samples = 4000;
-  job.sync.recipe = Recipe{.updater = Updater::Owners, .turnout = Turnout::First, .backups = 1};
+  job.sync.recipe =
+      Recipe{.updater = Updater::Owners, .stragglers = StragglerPolicy::First, .backups = 1};
   Cluster c = cluster(4);
   c.ns_per_element[0] = 1e2;
   const Outcome equal = run(c);
@@ -228,7 +232,7 @@ TEST_F(SyncRecipe, WithABackupWorkerAStepTakesAsLongAsThePthFastest) {
 
 // a-bsp
 TEST_F(SyncRecipe, WhenTheFastestEndsTheStepNoSampleIsLost) {
-  job.sync.recipe = Recipe{.updater = Updater::Owners, .turnout = Turnout::Fastest};
+  job.sync.recipe = Recipe{.updater = Updater::Owners, .stragglers = StragglerPolicy::Fastest};
   job.samples = 120;
   job.sync.batch = 16;
   Cluster c = cluster(4);
@@ -245,7 +249,7 @@ TEST_F(SyncRecipe, WithEqualSpeedsTheFastestIsBulkSynchronousBitForBit) {
   job.sync.recipe = Recipe{.updater = Updater::Owners, .accumulate = 4};
   run(cluster(4));
   const std::vector<float> bulk = result();
-  job.sync.recipe = Recipe{.updater = Updater::Owners, .turnout = Turnout::Fastest};
+  job.sync.recipe = Recipe{.updater = Updater::Owners, .stragglers = StragglerPolicy::Fastest};
   run(cluster(4));
   EXPECT_EQ(result(), bulk);
 }
@@ -258,7 +262,7 @@ TEST_F(SyncRecipe, UnderStragglersTheFastestIsFasterThanBulkSynchronous) {
   job.sync.recipe = Recipe{.updater = Updater::Owners};
   const Outcome bulk = run(c);
   const double bulk_rate = static_cast<double>(job.applied[NodeId(0)]) / seconds(bulk.end);
-  job.sync.recipe.turnout = Turnout::Fastest;
+  job.sync.recipe.stragglers = StragglerPolicy::Fastest;
   const Outcome fastest = run(c);
   const double rate = static_cast<double>(job.applied[NodeId(0)]) / seconds(fastest.end);
   EXPECT_GT(rate, 1.5 * bulk_rate);
@@ -266,7 +270,7 @@ TEST_F(SyncRecipe, UnderStragglersTheFastestIsFasterThanBulkSynchronous) {
 
 // DistBelief's redundant groups
 TEST_F(SyncRecipe, OfTwoRedundantGroupsItDoesNotMatterWhoWins) {
-  job.sync.recipe = Recipe{.updater = Updater::Owners, .turnout = Turnout::Redundant};
+  job.sync.recipe = Recipe{.updater = Updater::Owners, .stragglers = StragglerPolicy::Redundant};
   run(cluster(6));
   const std::vector<float> first = result();
   expect_sequential();
@@ -275,7 +279,7 @@ TEST_F(SyncRecipe, OfTwoRedundantGroupsItDoesNotMatterWhoWins) {
   slow(c, 4, 3);
   const Outcome slowed = run(c);
   EXPECT_EQ(result(), first);
-  job.sync.recipe.turnout = Turnout::All;
+  job.sync.recipe.stragglers = StragglerPolicy::All;
   EXPECT_LT(seconds(slowed.end), seconds(run(c).end));
 }
 

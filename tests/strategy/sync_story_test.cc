@@ -5,7 +5,7 @@
 
 #include "sim/world.h"
 #include "strategy/sync_job.h"
-#include "train/snapshot_keeper.h"
+#include "train/folder_checkpoint_store.h"
 
 namespace shoal {
 namespace {
@@ -97,8 +97,8 @@ TEST_F(SyncStory, AFrozenWorkerIsEvictedThawsAndRejoins) {
 TEST_F(SyncStory, AllAreLostAndTheCheckpointGoesOn) {
   job.sync.save_every = Step(5);
   const Layout layout = Layout::plain(job.problem.dimensions);
-  job.keeper = [&](Node& node) {
-    return std::make_unique<SnapshotKeeper>(node, "checkpoint", layout);
+  job.checkpoints = [&](Node& node) {
+    return std::make_unique<FolderCheckpointStore>(node, "checkpoint", layout);
   };
   World world(cluster(3), {.seed = Seed(4)});
   world.at(Time(400ms), [&] {

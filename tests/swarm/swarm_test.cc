@@ -85,9 +85,9 @@ TEST(Swarm, WhatALostWorkerKeptBackMayHaveEitherSign) { expect_fine_with_servers
 // the first, which waited for its push, and it waited to read from them.
 TEST(Swarm, ANewWorkerReadsWhileNormsAreMeasured) { expect_fine_with_servers(2871); }
 
-// The dealer was loaded as it was saved. One worker was at its first round when another asked for
-// the next after one that the lost dealer had dealt: that ended the first, whose worker then pushed
-// for a step that was over elsewhere.
+// The scheduler was loaded as it was saved. One worker was at its first round when another asked
+// for the next after one that the lost scheduler had dealt: that ended the first, whose worker then
+// pushed for a step that was over elsewhere.
 TEST(Swarm, WhatALostDealerDealtDoesNotEndARoundOfTheNext) { expect_fine_with_servers(2435); }
 
 // A shard was loaded without a step that its workers had behind them; what they pushed of it for a
@@ -106,9 +106,9 @@ TEST(Swarm, ThreeHundredSeedsOfModelsThatMeetAreFine) {
       run_swarm(decentral_scenario, Seed(5000), 300, 1, [](const SeedReport&) {});
   EXPECT_TRUE(report.failures.empty()) << report.failures[0].problem;
   for (const char* const checker :
-       {"ranges free", "views agree", "letters once", "weights conserved", "meetings conserve"})
+       {"ranges free", "views agree", "messages once", "weights conserved", "meetings conserve"})
     EXPECT_GT(report.seen.at(checker), 0U) << checker << " saw nothing";
-  for (const char* const probe : {"decentral: a leg was cut off by a new view",
+  for (const char* const probe : {"decentral: a round was cut off by a new view",
                                   "decentral: a newcomer got the model of another",
                                   "decentral: a center was made of all models"})
     EXPECT_TRUE(report.probes.contains(probe)) << probe;

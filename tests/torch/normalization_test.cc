@@ -238,7 +238,7 @@ struct NormJob {
     return *learners.back();
   }
 
-  struct Saved final : Keeper {
+  struct Saved final : CheckpointStore {
     explicit Saved(NormJob& of) : job(of) {}
     Task<void> save(Replica& replica) override {
       job.saved(replica.step);
@@ -249,9 +249,9 @@ struct NormJob {
   };
 
   Task<void> work(Node& node, TorchLearner& learner) {
-    Saved keeper(*this);
+    Saved checkpoints(*this);
     Replica replica(node.endpoint, learner, Ledger(node.env.seed(), 48), slots(sync.rule));
-    co_await sync_worker(node, learner, keeper, replica, sync);
+    co_await sync_worker(node, learner, checkpoints, replica, sync);
     const std::lock_guard lock(mutex);
     results[node.id].assign(replica.w().data().begin(), replica.w().data().end());
   }

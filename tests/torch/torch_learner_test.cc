@@ -92,7 +92,7 @@ void expect_steps_like_libtorch(const std::string& model, const SampleShape& sha
     // Ours.
     ours.step(static_cast<std::uint64_t>(t), samples);
     const UpdateStep step{eta, static_cast<std::uint64_t>(t) + 1, static_cast<double>(B)};
-    const Shard shard{
+    const UpdateTarget shard{
         ours.state.range(Elements(0), N), ours.g.all(), slots_arena.all(), Elements(0), {}};
     run(update(ours.env, rule, step, shard));
 
@@ -484,7 +484,7 @@ TEST(TorchLearner, ALossThatIsNoNumberNamesStepSamplesAndARemedy) {
   EXPECT_THAT(error, HasSubstr("step 41"));
   EXPECT_THAT(error, HasSubstr("samples 17 18"));
   EXPECT_THAT(error, HasSubstr("and 4 more"));
-  EXPECT_THAT(error, HasSubstr("--eta"));
+  EXPECT_THAT(error, HasSubstr("--lr"));
 }
 
 TEST(TorchLearner, ANetworkThatDoesNotFitTheDataIsRefusedAtOnce) {

@@ -36,7 +36,7 @@ TEST_P(Models, HasItsSizeAndLearns) {
     test.score = Score();
     test.step(static_cast<std::uint64_t>(t), ids(0, 16));
     (t == 0 ? first : last) = test.score.loss / 16;
-    const Shard shard{
+    const UpdateTarget shard{
         test.state.range(Elements(0), N), test.g.all(), slots_arena.all(), Elements(0), {}};
     run(update(test.env, rule, UpdateStep{c.eta, static_cast<std::uint64_t>(t) + 1, 16}, shard));
   }

@@ -25,7 +25,7 @@ struct State {
 };
 
 // Begins with the state it is given, and keeps every one that it is told to save.
-class OneState final : public Keeper {
+class OneState final : public CheckpointStore {
  public:
   OneState(const State* begin, std::map<std::uint64_t, State>& saved)
       : begin_(begin), saved_(saved) {}
@@ -76,9 +76,9 @@ class TorchSync : public testing::Test {
     options.recipe = recipe;
     World world(Cluster::uniform(P, {.latency = 10us, .bytes_per_s = 1e10}), {.seed = Seed(3)});
     const Outcome outcome = world.run([&](Node& node) -> Task<> {
-      OneState keeper(begin, saved);
+      OneState checkpoints(begin, saved);
       Replica replica(node.endpoint, *learner_, Ledger(Seed(3), kSamples), slots(options.rule));
-      co_await sync_worker(node, *learner_, keeper, replica, options);
+      co_await sync_worker(node, *learner_, checkpoints, replica, options);
       hashes_[node.id] = hash_of(std::span<const float>(replica.w().data()));
     });
     EXPECT_TRUE(outcome.finished) << outcome.waiting_for;

@@ -46,7 +46,7 @@ struct SimulationTest : testing::Test {
 
   Simulated run(Learner& learner, const std::string& faults = "none") {
     Simulation simulation;
-    const std::uint64_t servers = plan.recipe.serving.servers;
+    const std::uint64_t servers = plan.recipe.ps.servers;
     simulation.cluster = Cluster::uniform(plan.workers + servers, parse_link("", "1gbit:20us"));
     for (std::uint64_t i = 0; i < servers; ++i)
       simulation.cluster.nodes[plan.workers + i].role = Role::Server;
@@ -110,9 +110,9 @@ TEST_F(SimulationTest, ServersInStepEqualAllReduceBitForBit) {
     plan.recipe = Recipe();
     plan.recipe.updater = Updater::Servers;
     EXPECT_EQ(run(learner).result.train.summary.params_sha256, expected);
-    plan.recipe.serving.consistency = {Consistency::Kind::Bounded, 0};
+    plan.recipe.ps.consistency = {Consistency::Kind::Bounded, 0};
     EXPECT_EQ(run(learner).result.train.summary.params_sha256, expected);
-    plan.recipe.serving.consistency = {Consistency::Kind::Async};
+    plan.recipe.ps.consistency = {Consistency::Kind::Async};
     EXPECT_NE(run(learner).result.train.summary.params_sha256, expected);
   }
 }
@@ -123,7 +123,7 @@ TEST_F(SimulationTest, AStepThroughOneServerTakesItsFormulaAtMost) {
   const std::vector<Elements> one{Elements(2'000'000)};
   const std::unique_ptr<Learner> phantom = phantom_of(parse_pace("1", one), one);
   plan.recipe = find_system("singa").recipe;
-  plan.recipe.serving.servers = 1;
+  plan.recipe.ps.servers = 1;
   plan.evaluate = plan.audit = false;
   plan.batch = 1;
   plan.epochs = 0;
@@ -150,10 +150,10 @@ TEST_F(SimulationTest, BytesOfAStepThroughServersAreTheirFormula) {
   plan.epochs = 1;
   const auto phantom = phantom_of(pace, buckets);
   constexpr double kBytes = 9'000 * 4;
-  const auto bytes_each = [&](const Serving& serving) {
+  const auto bytes_each = [&](const ParameterServerOptions& ps) {
     plan.recipe = Recipe();
     plan.recipe.updater = Updater::Servers;
-    plan.recipe.serving = serving;
+    plan.recipe.ps = ps;
     const double steps = 4096.0 / 8 / static_cast<double>(plan.workers);  // of a worker
     return run(*phantom).result.train.summary.bytes_sent_per_worker / steps / kBytes;
   };
@@ -181,7 +181,7 @@ TEST_F(SimulationTest, LeavesTheRunFolderOfATraining) {
   EXPECT_EQ(summary.trace_hash, s.result.outcome.hash);
   EXPECT_GT(summary.bytes_sent_per_worker, 16 * 2 * 0.75 * 9'000 * 4);
   EXPECT_THAT(s.files.at("summary.json"), HasSubstr("\"trace_hash\""));
-  EXPECT_THAT(s.files.at("summary.json"), HasSubstr("\"turnout\": \"all\""));
+  EXPECT_THAT(s.files.at("summary.json"), HasSubstr("\"straggler-policy\": \"all\""));
   EXPECT_EQ(s.result.ended, 4U);
 }
 

@@ -27,7 +27,7 @@ class Learn(ServersTest):
     def test_a_model_is_sent_once_in_tau_steps(self):
         sent = {}
         for tau in (1, 10):
-            s = self.train(self.scratch / str(tau), *TINY, "--like", "sparknet", "--tau", tau, "--epochs", "2",
+            s = self.train(self.scratch / str(tau), *TINY, "--like", "sparknet", "--local-steps", tau, "--epochs", "2",
                            "--workers", "2")
             sent[tau] = s["bytes_sent_per_worker"]
         # A meeting of two moves a model once; the rest is the end of each epoch.
@@ -49,10 +49,10 @@ class Hogwild(ServersTest):
                 self.assertGreater(s["test_accuracy"], 0.85)
 
     def test_what_it_is_not_for(self):
-        cases = {r"--meet wild with momentum.*take --optimizer sgd": [*self.SPARSE, "--optimizer", "momentum"],
+        cases = {r"--algorithm hogwild with momentum.*take --optimizer sgd": [*self.SPARSE, "--optimizer", "momentum"],
                  r"--model logistic with .*3 classes.*another --model": ["--model", "logistic", "--data",
                                                                                   "synthetic:blobs,features=4,classes=3"],
-                 r"--meet wild with a model whose gradient.*--model logistic": [*TINY, "--like", "hogwild"]}
+                 r"--algorithm hogwild with a model whose gradient.*--model logistic": [*TINY, "--like", "hogwild"]}
         for message, arguments in cases.items():
             out = self.scratch / "refused"
             finished = train_support.Training(out, *arguments, "--epochs", "1", "--out", out).finish()
@@ -112,25 +112,25 @@ class Refused(ServersTest):
     def test_what_cannot_be_and_what_to_do_instead(self):
         each = [*TINY, "--like", "sparknet"]
         cases = {
-            r"--tau 0.*take --tau 1": [*each, "--tau", "0"],
-            r"as much --late as --tau.*take --late 4": [*each, "--tau", "5", "--late", "5"],
-            r"--alpha 1.5.*between 0 and 1": [*TINY, "--like", "easgd", "--alpha", "1.5", "--beta", "0"],
+            r"--local-steps 0.*take --local-steps 1": [*each, "--local-steps", "0"],
+            r"as much --overlap-steps as --local-steps.*take --overlap-steps 4": [*each, "--local-steps", "5", "--overlap-steps", "5"],
+            r"--alpha 1.5.*between 0 and 1": [*TINY, "--like", "easgd", "--alpha", "1.5", "--center-rate", "0"],
             r"--alpha -1.*at least 0, or auto": [*TINY, "--like", "easgd", "--alpha", "-1"],
-            r"--beta 0.5 with 4 workers.*at most 0.25": [*TINY, "--like", "easgd", "--beta", "0.5"],
+            r"--center-rate 0.5 with 4 workers.*at most 0.25": [*TINY, "--like", "easgd", "--center-rate", "0.5"],
             r"--gossip 2.*between 0 and 1": [*TINY, "--like", "gosgd", "--gossip", "2"],
-            r"--loss 1.5.*between 0 and 1": [*TINY, "--like", "dogwild", "--loss", "1.5"],
+            r"--drop-probability 1.5.*between 0 and 1": [*TINY, "--like", "dogwild", "--drop-probability", "1.5"],
             r"--learners 40.*between 0 and 16": [*TINY, "--like", "crossbow", "--learners", "40"],
-            r"--pace own with --meet .*take --pace step": [*TINY, "--like", "crossbow", "--pace", "own"],
-            r"--meet parts .* with --tau above 1.*take --tau 1": [*TINY, "--like", "ako", "--tau", "2"],
-            r"--meet tree with a --topology other.*take --topology tree": [*TINY, "--like", "tree-easgd", "--topology",
+            r"--pace async with --algorithm .*take --pace sync": [*TINY, "--like", "crossbow", "--pace", "own"],
+            r"--algorithm parts .* with --local-steps above 1.*take --local-steps 1": [*TINY, "--like", "ako", "--local-steps", "2"],
+            r"--algorithm tree with a --topology other.*take --topology tree": [*TINY, "--like", "tree-easgd", "--topology",
                                                                            "ring"],
             r"--block-momentum 1.5.*between 0 and 0.999": [*TINY, "--like", "bmuf", "--block-momentum",
                                                            "1.5"],
             r"--topology regular:5 with 4 workers.*complete": [*TINY, "--like", "d-psgd",
                                                                "--topology", "regular:5"],
             r"topology 'rign' is not known.*Did you mean 'ring'": [*TINY, "--like", "d-psgd", "--topology", "rign"],
-            r"--tau, .* without --update each.*take --update each": [*TINY, "--tau", "5"],
-            r"--save-every 5 with --update each.*leave it away": [*each, "--save-every", "5"],
+            r"--local-steps, .* without --update decentral.*take --update decentral": [*TINY, "--local-steps", "5"],
+            r"--save-every 5 with --update decentral.*leave it away": [*each, "--save-every", "5"],
         }
         self.assert_refused(cases, 4)
 

@@ -72,8 +72,8 @@ class Refused(TrainTest):
         self.refuse(r"--batch 0", *TINY, "--batch", "0")
         self.refuse(r"--batch 129.*128", *TINY, "--batch", "129")
         self.refuse(r"--epochs 0", *TINY[:4], "--epochs", "0")
-        self.refuse(r"--eta -1", *TINY, "--eta", "-1")
-        self.refuse(r"--eta x", *TINY, "--eta", "x")
+        self.refuse(r"--lr -1", *TINY, "--lr", "-1")
+        self.refuse(r"--lr x", *TINY, "--lr", "x")
         self.refuse(r"--momentum 0.9: sgd has none; take --optimizer momentum", *TINY, "--optimizer", "sgd",
                     "--momentum", "0.9")
         self.refuse(r"--beta1 0.8: momentum has none", *TINY, "--optimizer", "momentum", "--beta1", "0.8")
@@ -135,11 +135,11 @@ class Folders(TrainTest):
 class Diverged(TrainTest):
     def test_a_loss_that_is_no_number_ends_the_run_with_step_samples_and_advice(self):
         folder = self.scratch / "diverged"
-        arguments = ["--eta", "1e10", "--batch", "4", "--save-every", "1", "--steps", "40"]
+        arguments = ["--lr", "1e10", "--batch", "4", "--save-every", "1", "--steps", "40"]
         finished = self.start(folder, *TINY[:4], *arguments).finish()
         self.assertEqual(finished.code, 1, finished)
         self.assertRegex(finished.err, r"the loss became (-?nan|inf) in step \d+ \(epoch 0\), on "
-                                       r"samples( \d+){4}\nHint: .*--eta")
+                                       r"samples( \d+){4}\nHint: .*--lr")
 
 
 class FullDisk(TrainTest):

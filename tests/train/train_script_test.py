@@ -70,7 +70,7 @@ class Scripted(TrainTest):
         torch.jit.script(net).save(str(model))
         result = self.train(self.scratch / "run", "--model", model,
                             "--data", f"csv:{table}:label=kind", *BASE, "--seed", "7",
-                            "--optimizer", "adam", "--eta", "0.01")
+                            "--optimizer", "adam", "--lr", "0.01")
         step = self.scratch / "run" / "checkpoint" / "step-60"
         _, state = safetensors_reader.load(step / "model.safetensors")
         self.assertEqual(set(state), set(net.state_dict()))
@@ -90,7 +90,7 @@ class Settings(TrainTest):
     ARGUMENTS = ["--model", "mlp:8-4-3", "--data", "synthetic:blobs,features=8,n=128,test=16"]
 
     def test_a_file_says_what_flags_say_and_flags_win(self):
-        flags = self.train(self.scratch / "flags", *self.ARGUMENTS, "--steps", "12", "--eta", "0.02",
+        flags = self.train(self.scratch / "flags", *self.ARGUMENTS, "--steps", "12", "--lr", "0.02",
                            "--batch", "32", "--optimizer", "nesterov", "--momentum", "0.8")
         file = self.scratch / "run.toml"
         file.write_text('model = "mlp:8-4-3"\ndata = "synthetic:blobs,features=8,n=128,test=16"\n'

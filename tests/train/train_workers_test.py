@@ -74,7 +74,7 @@ class Together(WorkersTest):
 
     def test_how_they_wait_and_where_they_compute_changes_no_bit(self):
         made = {self.train(self.scratch / flags[-1], *TINY, "--epochs", "1", "--workers", "2", *flags)["params_sha256"]
-                for flags in (("--waits", "asleep"), ("--waits", "awake"), ("--cores", "keep"))}
+                for flags in (("--wait-mode", "block"), ("--wait-mode", "spin"), ("--cores", "keep"))}
         self.assertEqual(len(made), 1)
 
     def test_parameters_that_stay_with_their_owners_are_those_that_everyone_makes(self):
@@ -130,8 +130,8 @@ class Killed(WorkersTest):
 
     def test_at_random_moments_and_rank_0(self):
         draw = random.Random(5)
-        for waits in "asleep", "awake":
-            training = self.endless(waits, "--workers", "4", "--waits", waits)
+        for waits in "block", "spin":
+            training = self.endless(waits, "--workers", "4", "--wait-mode", waits)
             for strike in range(STRIKES):
                 self.begun(training)
                 time.sleep(draw.random() * 0.2)
@@ -257,7 +257,7 @@ class Stopped(WorkersTest):
 class Failed(WorkersTest):
     def test_an_error_of_a_worker_ends_the_run_once_and_nobody_is_started_again(self):
         folder = self.scratch / "diverged"
-        finished = self.start(folder, *TINY[:4], "--batch", "4", "--eta", "1e10", "--save-every", "1", "--steps",
+        finished = self.start(folder, *TINY[:4], "--batch", "4", "--lr", "1e10", "--save-every", "1", "--steps",
                               "400", "--workers", "3").finish()
         self.assertEqual(finished.code, 1, finished)
         self.assertEqual(len(re.findall("^shoal: the loss became", finished.err, re.MULTILINE)), 1, finished)
@@ -267,10 +267,10 @@ class Failed(WorkersTest):
 
     def test_a_worker_that_fails_does_not_wait_for_others_that_wait_for_it(self):
         # Fast steps and no checkpoints: the others still read the failed worker's gradient when it fails.
-        for servers in [[], ["--like", "mxnet"], ["--like", "sparknet", "--tau", "2"]]:
+        for servers in [[], ["--like", "mxnet"], ["--like", "sparknet", "--local-steps", "2"]]:
             folder = self.scratch / "-".join(["fails", *servers])
             finished = self.start(folder, "--model", "mlp:784-64-10", "--data", "fashion-mnist", "--steps", "200",
-                                  "--eta", "1e9", "--workers", "3", "--no-tune", *servers).finish()
+                                  "--lr", "1e9", "--workers", "3", "--no-tune", *servers).finish()
             self.assertEqual(finished.code, 1, finished)
             first = next(line for line in finished.err.splitlines() if "failed" in line)
             self.assertIn("it failed: the loss became", first)

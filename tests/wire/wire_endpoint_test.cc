@@ -75,7 +75,7 @@ class PlayedCarrier final : public Carrier {
   };
 };
 
-class Everyone final : public Directory {
+class Everyone final : public PeerDirectory {
  public:
   std::optional<Listing> find(NodeId node, Incarnation incarnation) const override {
     Listing listing;

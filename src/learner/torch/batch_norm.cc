@@ -92,7 +92,7 @@ struct OverWorkers final : torch::autograd::Function<OverWorkers> {
 
 }  // namespace
 
-// ---- Meetings
+// ---- InPassReducers
 
 void NormContext::add_up(std::span<double> numbers) {
   if (noting) sizes.push_back(numbers.size());

@@ -29,9 +29,9 @@ class NormContext {
   // Takes part in all meetings of a pass, without any samples.
   void add_nothing();
 
-  Meeting* meeting = nullptr;      // while a pass runs
-  std::vector<std::size_t> sizes;  // of the meetings of a pass, in order
-  bool noting = false;             // the sizes, in a first pass
+  InPassReducer* meeting = nullptr;  // while a pass runs
+  std::vector<std::size_t> sizes;    // of the meetings of a pass, in order
+  bool noting = false;               // the sizes, in a first pass
 };
 using NormContextPtr = std::shared_ptr<NormContext>;
 

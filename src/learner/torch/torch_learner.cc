@@ -379,7 +379,7 @@ void TorchLearner::Impl::check_loss(double loss, const Portion& portion) const {
     ids += fmt::format(" and {} more", portion.samples.size() - kNamed);
   throw DataError(fmt::format(
       "the loss became {} in step {} (epoch {}), on samples {}\n"
-      "Hint: take a smaller learning rate (--eta), a warm-up (--schedule warmup:1+cosine) or clip "
+      "Hint: take a smaller learning rate (--lr), a warm-up (--schedule warmup:1+cosine) or clip "
       "the gradient (--clip-norm 1); look at these samples if it happens in the first steps",
       loss, portion.step, portion.epoch, ids));
 }

@@ -12,7 +12,7 @@ std::vector<std::unique_ptr<Checker>> all_checkers() {
   checkers.push_back(make_no_stale_message());
   checkers.push_back(make_checkpoints_kept());
   checkers.push_back(make_reads_bounded());
-  checkers.push_back(make_letters_once());
+  checkers.push_back(make_messages_once());
   checkers.push_back(make_weights_conserved());
   checkers.push_back(make_meetings_conserve());
   return checkers;

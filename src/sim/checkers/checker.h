@@ -41,7 +41,7 @@ std::unique_ptr<Checker> make_views_agree();
 std::unique_ptr<Checker> make_no_stale_message();
 std::unique_ptr<Checker> make_checkpoints_kept();
 std::unique_ptr<Checker> make_reads_bounded();
-std::unique_ptr<Checker> make_letters_once();
+std::unique_ptr<Checker> make_messages_once();
 std::unique_ptr<Checker> make_weights_conserved();
 std::unique_ptr<Checker> make_meetings_conserve();
 

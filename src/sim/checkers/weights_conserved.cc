@@ -53,8 +53,8 @@ class WeightsConserved final : public Checker {
     double sum() const {
       double all = 0;
       for (const auto& [node, weight] : held) all += weight;
-      for (const auto& [way, letters] : under_way)
-        for (const double weight : letters) all += weight;
+      for (const auto& [way, messages] : under_way)
+        for (const double weight : messages) all += weight;
       return all;
     }
   };
@@ -66,10 +66,10 @@ class WeightsConserved final : public Checker {
     held = now;
   }
   void arrive(View& view, const Event& e, double weight) {
-    std::deque<double>& letters = view.under_way[{e.peer, e.node}];
-    if (letters.empty() || letters.front() != weight)
+    std::deque<double>& messages = view.under_way[{e.peer, e.node}];
+    if (messages.empty() || messages.front() != weight)
       violated(e, "a weight of {} came that was not sent", weight);
-    if (!letters.empty()) letters.pop_front();
+    if (!messages.empty()) messages.pop_front();
   }
 
   std::map<Generation, View> views_;

@@ -9,7 +9,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
-#include "transport/ucx/pace.h"
+#include "transport/ucx/transfer_rate.h"
 #include "transport/ucx/ucx_worker.h"
 
 namespace shoal {
@@ -82,7 +82,7 @@ class UcxCarrier final : public Carrier, private Poller {
 
   bool poll() override;
   bool arm() override;
-  Duration ahead() const override { return pace_.ahead(); }
+  Duration ahead() const override { return rate_.ahead(); }
   bool deliver();
   LinePtr make_line(LifeId peer, const std::string& contact);
   void close_line(LinePtr line);
@@ -102,7 +102,7 @@ class UcxCarrier final : public Carrier, private Poller {
   // In the hands of UCX.
   List<Flight, struct InCarrier> sending_;
   List<Parcel, struct InCarrier> fetching_;
-  Pace pace_;  // of these
+  TransferRate rate_;  // of these
   // What the callbacks noted since the last turn.
   std::vector<Message*> arrived_;
   std::vector<Sent> sent_;
@@ -226,7 +226,7 @@ void UcxCarrier::broke(const std::string& why) {
   if (worker_.abandoned()) return;
   loop_->unwatch(worker_.descriptor());
   worker_.abandon();
-  pace_ = Pace();
+  rate_ = TransferRate();
   closing_.clear();
   while (!sending_.empty()) sent_.push_back({&sending_.pop_front(), UCS_ERR_UNREACHABLE});
   while (!fetching_.empty()) {
@@ -260,7 +260,7 @@ bool UcxCarrier::send(Flight& flight) {
         ucp_am_send_nbx(ep, flight.lane, flight.header.data(), flight.header.size(), payload.data(),
                         payload.size(), &params);
     if (UCS_PTR_IS_PTR(request)) {
-      pace_.began(flight.payload.size, loop_->turn_time());
+      rate_.began(flight.payload.size, loop_->turn_time());
       return false;
     }
     static_cast<ListHook<InCarrier>&>(flight).unlink();
@@ -276,7 +276,7 @@ void UcxCarrier::on_sent(void* request, ucs_status_t status, void* user) {
   Flight& flight = *static_cast<Flight*>(user);
   UcxCarrier& carrier = *static_cast<UcxCarrier*>(flight.request);
   static_cast<ListHook<InCarrier>&>(flight).unlink();
-  carrier.pace_.ended(flight.payload.size, carrier.loop_->turn_time());
+  carrier.rate_.ended(flight.payload.size, carrier.loop_->turn_time());
   carrier.sent_.push_back({&flight, status});
   ucp_request_free(request);
 }
@@ -330,7 +330,7 @@ bool UcxCarrier::fetch(Parcel& parcel, MutBuf room) {
     void* const request =
         ucp_am_recv_data_nbx(worker_.get(), data, room.data, message.payload_size, &params);
     if (UCS_PTR_IS_PTR(request)) {
-      pace_.began(Bytes(message.payload_size), loop_->turn_time());
+      rate_.began(Bytes(message.payload_size), loop_->turn_time());
       return false;
     }
     static_cast<ListHook<InCarrier>&>(message).unlink();
@@ -348,7 +348,7 @@ void UcxCarrier::on_fetched(void* request, ucs_status_t status, std::size_t size
   Message& message = *static_cast<Message*>(user);
   UcxCarrier& carrier = *static_cast<UcxCarrier*>(message.carrier);
   static_cast<ListHook<InCarrier>&>(message).unlink();
-  carrier.pace_.ended(Bytes(message.payload_size), carrier.loop_->turn_time());
+  carrier.rate_.ended(Bytes(message.payload_size), carrier.loop_->turn_time());
   message.status = status;
   carrier.fetched_.push_back(&message);
   ucp_request_free(request);

@@ -17,9 +17,9 @@ Ways decode_ways(const std::string& text);
 
 // Where the endpoint looks a peer up, before it sends to it for the first time.
 // Thread safety: as its implementation says.
-class Directory {
+class PeerDirectory {
  public:
-  virtual ~Directory() = default;
+  virtual ~PeerDirectory() = default;
   // Incarnation 0: the newest life known. Nothing: unknown.
   struct Listing {
     LifeId life;

@@ -34,7 +34,7 @@ Ways ways_of(const Carriers& carriers) {
 }
 
 WireEndpoint::WireEndpoint(LiveLoop& loop, Env& env, LifeId self, Carriers carriers,
-                           const Directory& directory)
+                           const PeerDirectory& directory)
     : LiveEndpoint(env),
       loop_(&loop),
       self_(self),
@@ -115,7 +115,7 @@ WireEndpoint::Outgoing* WireEndpoint::connect(NodeId to) {
       (known == Incarnation(0) || found->second.life.incarnation == known))
     return &found->second;
 
-  const std::optional<Directory::Listing> listing = directory_->find(to, known);
+  const std::optional<PeerDirectory::Listing> listing = directory_->find(to, known);
   if (!listing) {
     mailbox_.lose(to, known, "nobody knows where it is");
     return nullptr;

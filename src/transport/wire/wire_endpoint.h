@@ -45,7 +45,7 @@ class WireEndpoint final : public LiveEndpoint, private Mailbox::Host, private C
  public:
   // The directory must outlive the endpoint.
   WireEndpoint(LiveLoop& loop, Env& env, LifeId self, Carriers carriers,
-               const Directory& directory);
+               const PeerDirectory& directory);
   // REQUIRES: nothing is in flight; see die().
   ~WireEndpoint() override;
 
@@ -124,7 +124,7 @@ class WireEndpoint final : public LiveEndpoint, private Mailbox::Host, private C
 
   LiveLoop* loop_;
   const LifeId self_;
-  const Directory* directory_;
+  const PeerDirectory* directory_;
   std::function<void()> quiet_;
   std::function<std::string()> situation_;
   Answer answer_;
