@@ -15,7 +15,7 @@
 #include "collective/exchange.h"
 #include "collective/links.h"
 #include "collective/steps.h"
-#include "job/process.h"
+#include "launch/process.h"
 #include "runtime/task_group.h"
 
 namespace shoal {

@@ -9,12 +9,12 @@
 #include <thread>
 #include <utility>
 
+#include "app/scratch_folder.h"
 #include "base/error.h"
 #include "bench/command.h"
 #include "bench/ps_rank.h"
 #include "bench/run_files.h"
 #include "learner/phantom.h"
-#include "program/scratch_folder.h"
 #include "train/simulation.h"
 
 namespace shoal {

@@ -8,9 +8,9 @@
 
 #include "base/error.h"
 #include "bench/settle.h"
-#include "job/process.h"
+#include "launch/process.h"
+#include "ps/served.h"
 #include "runtime/slices.h"
-#include "strategy/served.h"
 
 namespace shoal {
 namespace {

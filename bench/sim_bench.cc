@@ -11,7 +11,7 @@
 #include "learner/phantom.h"
 #include "sim/checkers/checker.h"
 #include "sim/world.h"
-#include "strategy/sync.h"
+#include "sync/sync.h"
 
 namespace shoal {
 

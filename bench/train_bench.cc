@@ -11,12 +11,12 @@
 #include <thread>
 #include <utility>
 
+#include "app/scratch_folder.h"
 #include "base/error.h"
 #include "base/nearest.h"
 #include "bench/command.h"
 #include "bench/even_cores.h"
 #include "bench/run_files.h"
-#include "program/scratch_folder.h"
 
 namespace shoal {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "job/process.h"
+#include "launch/process.h"
 #include "runtime/range.h"
 #include "runtime/task_group.h"
 

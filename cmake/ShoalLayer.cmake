@@ -18,14 +18,21 @@ function(shoal_add_folders)
   endforeach()
 endfunction()
 
-# shoal_layer(NAME SOURCES file... [DEPENDS layer...] [LIBRARIES target...] [HEADERS target...] [COLD])
-# Makes the library shoal_NAME (alias shoal::NAME). DEPENDS names layers, LIBRARIES anything else that can be
-# linked; both are passed on to whoever links this layer. HEADERS are libraries without a binary, for this layer's
-# sources alone: an installed Shoal does not ask for them. A layer of headers alone becomes an INTERFACE library.
-# COLD: what it does is done seldom, and is not worth the time that -O2 takes to compile it.
+# shoal_layer(NAME [FOLDERS folder...] [GENERATED file...] [SOURCES file...] [DEPENDS layer...] [LIBRARIES target...]
+#             [HEADERS target...] [COLD])
+# Makes the library shoal_NAME (alias shoal::NAME) of all .cc files of this folder and of FOLDERS below it, and of files
+# that the build GENERATES; or of SOURCES alone. DEPENDS names layers, LIBRARIES anything else that can be linked; both
+# are passed on to whatever links this layer. HEADERS are libraries without a binary, for this layer's sources alone: an
+# installed Shoal does not ask for them. A layer of headers alone becomes an INTERFACE library. COLD: its code runs
+# seldom, and is not worth the time that -O2 takes to compile it.
 function(shoal_layer name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "COLD" "" "SOURCES;DEPENDS;LIBRARIES;HEADERS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "COLD" "" "FOLDERS;GENERATED;SOURCES;DEPENDS;LIBRARIES;HEADERS")
   shoal_reject_leftovers("shoal_layer(${name})" "${arg_UNPARSED_ARGUMENTS}")
+  if(NOT arg_SOURCES)
+    list(TRANSFORM arg_FOLDERS APPEND "/*.cc" OUTPUT_VARIABLE patterns)
+    file(GLOB arg_SOURCES RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" CONFIGURE_DEPENDS "*.cc" ${patterns})
+    list(APPEND arg_SOURCES ${arg_GENERATED})
+  endif()
   set(compiled ${arg_SOURCES})
   list(FILTER compiled INCLUDE REGEX "\\.cc$")
   if(compiled)

@@ -7,7 +7,7 @@ if(failed)
   set(commit "unknown")  # An unpacked archive, or a tree without its first commit.
 endif()
 file(CONFIGURE OUTPUT "${OUTPUT}" CONTENT [[
-#include "program/build_info.h"
+#include "app/build_info.h"
 
 namespace shoal {
 

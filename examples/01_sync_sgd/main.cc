@@ -16,11 +16,11 @@
 #include <mutex>
 #include <vector>
 
-#include "job/process.h"
+#include "launch/process.h"
 #include "learner/quadratic.h"
 #include "runtime/live/posix_files.h"
 #include "sim/world.h"
-#include "strategy/sync.h"
+#include "sync/sync.h"
 #include "train/folder_checkpoint_store.h"
 #include "transport/inproc_world.h"
 
@@ -39,7 +39,7 @@ struct Results {
 };
 
 // The program of one worker: a learner, a replica of the model, and the synchronous strategy, which
-// is in src/strategy/sync.cc and reads like the textbook's.
+// is in src/sync/sync.cc and reads like the textbook's.
 Task<void> worker(Node& node, Results& results) {
   QuadraticLearner learner({.seed = kSeed, .dimensions = Elements(1000), .condition = 20});
   // 1,024 samples an epoch, dealt anew every time, each to one worker.

@@ -13,10 +13,10 @@
 #include "collective/exchange.h"
 #include "learner/quadratic.h"
 #include "optim/update.h"
+#include "replica/replica.h"
 #include "runtime/live/posix_files.h"
 #include "runtime/slices.h"
 #include "sim/world.h"
-#include "strategy/replica.h"
 #include "transport/inproc_world.h"
 
 using namespace shoal;

@@ -7,14 +7,14 @@
 #include <filesystem>
 
 #include "api/samples.h"
+#include "app/command_line.h"
+#include "app/train_run.h"
 #include "base/error.h"
 #include "learner/torch/compute.h"
 #include "learner/torch/describe.h"
 #include "learner/torch/module.h"
 #include "learner/torch/tensors.h"
 #include "learner/torch/torch_learner.h"
-#include "program/command_line.h"
-#include "program/train_run.h"
 
 namespace shoal {
 namespace {

@@ -4,14 +4,14 @@
 
 #include <filesystem>
 
+#include "app/calibration.h"
+#include "app/scratch_folder.h"
 #include "base/error.h"
 #include "cli/advise_rank.h"
 #include "cli/commands.h"
 #include "cli/compare_plan.h"
 #include "cli/own_run.h"
 #include "cli/run_report.h"
-#include "program/calibration.h"
-#include "program/scratch_folder.h"
 
 namespace shoal {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "recipe/criteria.h"
 #include "report/words.h"
-#include "strategy/criteria.h"
 
 namespace shoal {
 namespace {

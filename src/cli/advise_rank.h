@@ -1,14 +1,14 @@
 // Which way of spreading training fits, from what simulated runs cost and what was answered: pure.
 //
 // An advice's worth is the rate that was predicted for it, as a part of the best one, times what
-// its kind costs in learning where it is wanted otherwise (strategy/criteria.h). The factors are
+// its kind costs in learning where it is wanted otherwise (recipe/criteria.h). The factors are
 // judgements, not measurements: `shoal compare` measures.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "strategy/registry.h"
+#include "recipe/registry.h"
 
 namespace shoal {
 

@@ -8,15 +8,15 @@
 #include <filesystem>
 #include <sstream>
 
+#include "app/calibrate_node.h"
+#include "app/predict.h"
+#include "app/scratch_folder.h"
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/kept_calibration.h"
 #include "cli/torch_run.h"
-#include "job/host.h"
-#include "program/calibrate_node.h"
-#include "program/predict.h"
-#include "program/scratch_folder.h"
-#include "strategy/registry.h"
+#include "launch/host.h"
+#include "recipe/registry.h"
 
 namespace shoal {
 namespace {

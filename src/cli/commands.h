@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "program/command.h"
+#include "app/command.h"
 
 namespace shoal {
 

@@ -6,15 +6,15 @@
 #include <filesystem>
 #include <set>
 
+#include "app/budget.h"
+#include "app/simulate_run.h"
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/compare_plan.h"
 #include "cli/own_run.h"
 #include "cli/run_report.h"
-#include "program/budget.h"
-#include "program/simulate_run.h"
+#include "recipe/registry.h"
 #include "report/words.h"
-#include "strategy/registry.h"
 
 namespace shoal {
 namespace {

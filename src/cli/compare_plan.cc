@@ -6,9 +6,9 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "app/config.h"
 #include "base/error.h"
-#include "program/config.h"
-#include "strategy/registry.h"
+#include "recipe/registry.h"
 
 namespace shoal {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "program/command.h"
+#include "app/command.h"
 
 namespace shoal {
 

@@ -1,5 +1,5 @@
 // shoal completion: what a shell reads to complete our command lines.
-#include "program/completion.h"
+#include "app/completion.h"
 
 #include <fmt/core.h>
 

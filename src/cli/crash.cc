@@ -6,7 +6,7 @@
 #include <csignal>
 #include <cstring>
 
-#include "program/exit_code.h"
+#include "app/exit_code.h"
 
 namespace shoal {
 namespace {

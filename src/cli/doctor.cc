@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <memory>
 
+#include "app/build_info.h"
 #include "cli/commands.h"
 #include "cli/machine.h"
-#include "program/build_info.h"
 
 namespace shoal {
 namespace {

@@ -5,13 +5,13 @@
 #include <cstdio>
 #include <fstream>
 
+#include "app/predict.h"
+#include "app/scratch_folder.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "cli/own_run.h"
 #include "cli/torch_run.h"
 #include "codec/encoding.h"
-#include "program/predict.h"
-#include "program/scratch_folder.h"
 
 namespace shoal {
 namespace {

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <optional>
 
-#include "program/calibration.h"
-#include "program/train_run.h"
+#include "app/calibration.h"
+#include "app/train_run.h"
 
 namespace shoal {
 

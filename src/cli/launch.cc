@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
-#include "job/launcher.h"
+#include "launch/launcher.h"
 #include "launch/ranks.h"
 
 namespace shoal {

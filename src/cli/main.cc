@@ -4,9 +4,9 @@
 #include <string_view>
 #include <vector>
 
+#include "app/command_line.h"
 #include "cli/commands.h"
 #include "cli/crash.h"
-#include "program/command_line.h"
 
 int main(int argc, char** argv) {
   shoal::exit_on_crash();

@@ -3,10 +3,10 @@
 
 #include <cmath>
 
+#include "app/train_run.h"
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/run_report.h"
-#include "program/train_run.h"
 #include "report/words.h"
 
 namespace shoal {

@@ -2,11 +2,11 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "app/simulate_run.h"
 #include "cli/commands.h"
 #include "cli/torch_run.h"
 #include "learner/logistic.h"
 #include "learner/torch_loader/torch_plugin.h"
-#include "program/simulate_run.h"
 
 namespace shoal {
 namespace {

@@ -7,9 +7,9 @@
 #include <map>
 
 #include "cli/commands.h"
-#include "train/decentral_workload.h"
-#include "train/served_workload.h"
-#include "train/sync_workload.h"
+#include "swarm/decentral_workload.h"
+#include "swarm/served_workload.h"
+#include "swarm/sync_workload.h"
 
 namespace shoal {
 namespace {

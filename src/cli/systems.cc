@@ -5,10 +5,10 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
-#include "strategy/axes.h"
-#include "strategy/compatibility.h"
-#include "strategy/criteria.h"
-#include "strategy/registry.h"
+#include "recipe/axes.h"
+#include "recipe/compatibility.h"
+#include "recipe/criteria.h"
+#include "recipe/registry.h"
 
 namespace shoal {
 namespace {

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <optional>
 
+#include "app/train_run.h"
 #include "learner/torch_loader/torch_plugin.h"
-#include "program/train_run.h"
 
 namespace shoal {
 

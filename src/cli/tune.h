@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <string>
 
+#include "app/compute_choice.h"
 #include "learner/batch.h"
-#include "program/compute_choice.h"
 
 namespace shoal {
 

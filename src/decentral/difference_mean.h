@@ -20,9 +20,9 @@
 #include "decentral/training_round.h"
 #include "encoded/encoder.h"
 #include "learner/learner.h"
+#include "replica/per_worker_state.h"
 #include "runtime/range.h"
 #include "runtime/task.h"
-#include "strategy/per_worker_state.h"
 
 namespace shoal {
 

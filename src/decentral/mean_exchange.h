@@ -20,10 +20,10 @@
 #include "decentral/difference_mean.h"
 #include "decentral/model_sum.h"
 #include "decentral/training_round.h"
+#include "replica/per_worker_state.h"
 #include "runtime/channel.h"
 #include "runtime/range.h"
 #include "runtime/task.h"
-#include "strategy/per_worker_state.h"
 
 namespace shoal {
 

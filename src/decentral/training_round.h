@@ -26,13 +26,13 @@
 #include "learner/learner.h"
 #include "optim/rule.h"
 #include "optim/update.h"
+#include "recipe/recipe.h"
+#include "replica/journal.h"
+#include "replica/replica.h"
 #include "runtime/node.h"
 #include "runtime/task.h"
 #include "runtime/task_group.h"
 #include "runtime/view_watch.h"
-#include "strategy/journal.h"
-#include "strategy/recipe.h"
-#include "strategy/replica.h"
 
 namespace shoal {
 

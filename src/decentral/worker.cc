@@ -11,8 +11,8 @@
 #include "decentral/algorithm.h"
 #include "decentral/worker_views.h"
 #include "ps/sample_scheduler.h"
+#include "replica/segments.h"
 #include "runtime/task_group.h"
-#include "strategy/segments.h"
 
 namespace shoal {
 namespace {

@@ -1,5 +1,5 @@
 // Decentral optimization: every worker trains a model of its own, with an optimizer of its own, and
-// the models meet. Which way is a setting (strategy/peering.h); each way is a file here.
+// the models meet. Which way is a setting (recipe/peering.h); each way is a file here.
 //
 //   for each epoch, in rounds (training_round.h):
 //     each worker:  w_i <- update(w_i, gradient of its share at w_i);  models meet, as the system
@@ -19,10 +19,10 @@
 #include "decentral/training_round.h"
 #include "learner/learner.h"
 #include "optim/schedule.h"
+#include "replica/journal.h"
+#include "replica/replica.h"
 #include "runtime/node.h"
 #include "runtime/task.h"
-#include "strategy/journal.h"
-#include "strategy/replica.h"
 
 namespace shoal {
 

@@ -13,10 +13,10 @@
 #include "decentral/training_round.h"
 #include "decentral/worker.h"
 #include "learner/learner.h"
+#include "replica/per_worker_state.h"
+#include "replica/shared_evaluation.h"
 #include "runtime/node.h"
 #include "runtime/view_watch.h"
-#include "strategy/per_worker_state.h"
-#include "strategy/shared_evaluation.h"
 
 namespace shoal {
 

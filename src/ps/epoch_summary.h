@@ -7,6 +7,7 @@
 
 #include "data/ledger.h"
 #include "ps/consistency.h"
+#include "replica/staleness.h"
 
 namespace shoal {
 

@@ -35,7 +35,7 @@ enum class MessageKind : std::uint8_t {
   Record,
   Part,
   Has,
-  // Inside a group of workers (strategy/served_group.h).
+  // Inside a group of workers (ps/served_group.h).
   Help,
   PieceGradient,
   Order,

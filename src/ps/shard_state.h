@@ -19,6 +19,7 @@
 #include "ps/protocol.h"
 #include "ps/sample_scheduler.h"
 #include "ps/shard_map.h"
+#include "replica/staleness.h"
 #include "runtime/channel.h"
 #include "runtime/node.h"
 #include "runtime/range.h"

@@ -11,8 +11,8 @@
 
 #include "checkpoint/snapshot.h"
 #include "learner/layout.h"
+#include "replica/replica.h"
 #include "runtime/node.h"
-#include "strategy/replica.h"
 
 namespace shoal {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "replica/journal.h"
 #include "runtime/node.h"
-#include "strategy/journal.h"
 #include "train/progress.h"
 #include "train/run_folder.h"
 #include "train/trace.h"

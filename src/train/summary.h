@@ -10,6 +10,7 @@
 
 #include "base/types.h"
 #include "ps/consistency.h"
+#include "replica/staleness.h"
 #include "train/metrics.h"
 
 namespace shoal {

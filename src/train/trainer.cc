@@ -6,9 +6,9 @@
 
 #include "checkpoint/sha256.h"
 #include "decentral/worker.h"
-#include "strategy/axes.h"
-#include "strategy/served.h"
-#include "strategy/sync.h"
+#include "ps/served.h"
+#include "recipe/axes.h"
+#include "sync/sync.h"
 #include "train/folder_checkpoint_store.h"
 
 namespace shoal {

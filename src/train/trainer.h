@@ -13,8 +13,8 @@
 #include "optim/batch_growth.h"
 #include "optim/rule.h"
 #include "optim/schedule.h"
+#include "recipe/recipe.h"
 #include "runtime/node.h"
-#include "strategy/recipe.h"
 #include "train/config_file.h"
 #include "train/run_folder.h"
 #include "train/run_journal.h"
@@ -49,7 +49,7 @@ struct TrainPlan {
   Schedule schedule;
   BatchGrowth growth;  // of the batch
   Step save_every;
-  Bytes tune_buckets{};  // strategy/sync.h
+  Bytes tune_buckets{};  // sync/sync.h
   bool evaluate = true;
   bool audit = false;  // of parameters and gradients, into the flight recorder
   // Gets the model's state as it is at the end, before its memory goes; also of a run that was

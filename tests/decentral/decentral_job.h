@@ -12,8 +12,8 @@
 #include "base/recorder.h"
 #include "decentral/worker.h"
 #include "learner/quadratic.h"
+#include "recipe/registry.h"
 #include "sim/world.h"
-#include "strategy/registry.h"
 #include "train/folder_checkpoint_store.h"
 
 namespace shoal {

@@ -8,7 +8,7 @@
 
 #include "collective/topology.h"
 #include "decentral/decentral_job.h"
-#include "strategy/registry.h"
+#include "recipe/registry.h"
 
 namespace shoal {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "decentral/decentral_job.h"
-#include "strategy/registry.h"
+#include "recipe/registry.h"
 
 namespace shoal {
 namespace {

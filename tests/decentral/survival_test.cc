@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "decentral/decentral_job.h"
-#include "strategy/registry.h"
+#include "recipe/registry.h"
 
 namespace shoal {
 namespace {

@@ -17,7 +17,7 @@
 #include "collective/neighbours.h"
 #include "collective/ring.h"
 #include "collective/tree.h"
-#include "job/process.h"
+#include "launch/process.h"
 
 namespace shoal {
 namespace {

@@ -17,9 +17,9 @@
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "job/process.h"
+#include "launch/process.h"
 #include "learner/quadratic.h"
-#include "strategy/sync.h"
+#include "sync/sync.h"
 #include "train/folder_checkpoint_store.h"
 
 namespace shoal {

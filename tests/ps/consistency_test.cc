@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "replica/staleness.h"
 
 namespace shoal {
 namespace {

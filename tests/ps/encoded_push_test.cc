@@ -8,11 +8,11 @@
 
 #include "base/error.h"
 #include "collective/worlds.h"
+#include "encoded/encode.h"
 #include "encoded/gradients.h"
 #include "ps/protocol.h"
 #include "ps/served_job.h"
-#include "strategy/encode.h"
-#include "strategy/registry.h"
+#include "recipe/registry.h"
 
 namespace shoal {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "ps/protocol.h"
 #include "ps/served_job.h"
-#include "strategy/registry.h"
+#include "recipe/registry.h"
 
 namespace shoal {
 namespace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "ps/served_job.h"
+#include "recipe/registry.h"
 #include "sim/checkers/checker.h"
-#include "strategy/registry.h"
 
 namespace shoal {
 namespace {

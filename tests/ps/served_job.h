@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "learner/quadratic.h"
+#include "ps/served.h"
 #include "sim/world.h"
-#include "strategy/served.h"
 #include "train/folder_checkpoint_store.h"
 
 namespace shoal {

@@ -7,7 +7,7 @@
 
 #include "ps/served_job.h"
 #include "ps/softmax.h"
-#include "strategy/registry.h"
+#include "recipe/registry.h"
 
 namespace shoal {
 namespace {

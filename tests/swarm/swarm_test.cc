@@ -5,9 +5,9 @@
 
 #include "base/error.h"
 #include "runtime/task_group.h"
-#include "train/decentral_workload.h"
-#include "train/served_workload.h"
-#include "train/sync_workload.h"
+#include "swarm/decentral_workload.h"
+#include "swarm/served_workload.h"
+#include "swarm/sync_workload.h"
 
 namespace shoal {
 namespace {

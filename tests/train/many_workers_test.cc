@@ -8,8 +8,8 @@
 #include <sstream>
 
 #include "learner/quadratic.h"
+#include "recipe/registry.h"
 #include "sim/world.h"
-#include "strategy/registry.h"
 #include "support/files_text.h"
 #include "train/trainer.h"
 

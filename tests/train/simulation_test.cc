@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "learner/quadratic.h"
+#include "recipe/registry.h"
 #include "sim/words.h"
-#include "strategy/registry.h"
 #include "train/paced_learner.h"
 
 namespace shoal {

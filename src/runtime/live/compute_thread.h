@@ -1,7 +1,7 @@
 // ComputeThread: runs functions one after the other, away from the loop, and reports back to it.
 //
-// Between two of them it may stay awake for a while (job/process.h), and it may leave a core that
-// has become slow (core_pace.h).
+// Between two of them it may stay awake for a while (launch/process.h), and it may leave a core
+// that has become slow (core_pace.h).
 #pragma once
 
 #include <sched.h>

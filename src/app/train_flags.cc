@@ -1,0 +1,439 @@
+#include "app/train_flags.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "app/budget.h"
+#include "base/error.h"
+#include "data/partition.h"
+#include "launch/ranks.h"
+#include "ps/served.h"
+#include "recipe/compatibility.h"
+#include "recipe/registry.h"
+
+namespace shoal {
+namespace {
+
+double number(const char* flag, const std::string& text) {
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || stopped != end || !std::isfinite(value))
+    throw ConfigError(fmt::format("{} {}: needed is a number", flag, text));
+  return value;
+}
+
+void set(double& to, const char* flag, const std::string& text) {
+  if (!text.empty()) to = number(flag, text);
+}
+
+// A constant that the rule does not use would be given in vain.
+void refuse_unless(bool used, const char* flag, const std::string& text, RuleKind kind,
+                   const char* instead) {
+  if (used || text.empty()) return;
+  throw ConfigError(fmt::format("{} {}: {} has none; take --optimizer {}, or leave it away", flag,
+                                text, to_string(kind), instead));
+}
+
+// What a model is usually trained with.
+struct Habit {
+  const char* model;
+  const char* optimizer;
+  double eta;
+};
+constexpr Habit kHabits[] = {
+    {"linear", "sgd", 0.1},          {"logistic", "sgd", 0.1},       {"mlp", "momentum", 0.05},
+    {"lenet", "momentum", 0.05},     {"alexnet", "momentum", 0.01},  {"vgg", "momentum", 0.05},
+    {"resnet", "momentum", 0.1},     {"lstm", "adam", 0.003},        {"gru", "adam", 0.003},
+    {"transformer", "adamw", 0.001}, {"autoencoder", "adam", 0.001},
+};
+constexpr Habit kOtherHabit{"", "momentum", 0.01};
+
+const Habit& habit_of(const std::string& model) {
+  const std::string name = model.substr(0, model.find(':'));
+  for (const Habit& habit : kHabits)
+    if (name == habit.model) return habit;
+  return kOtherHabit;
+}
+
+// Shards of --reproducible, when none are given: as many workers give the same bits, and less.
+constexpr const char* kReproducibleShards = "8";
+
+std::string words_of(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+void add_axes(TrainFlags& f, std::vector<Option>& options) {
+  for (std::size_t i = 0; i < kAxes; ++i) {
+    const Axis& axis = axes()[i];
+    const std::string name(axis.name), help(axis.help);
+    AxisFlag& flag = f.axes[i];
+    if (axis.is_switch()) {
+      options.push_back({"--" + name, help, &flag.on});
+      options.push_back({"--no-" + name, "not so", &flag.off});
+    } else {
+      const std::string choices = axis.choices.empty() ? "" : ": " + words_of(axis.choices);
+      options.push_back({"--" + name, help + choices, &flag.value});
+    }
+  }
+}
+
+bool given(const TrainFlags& f, std::string_view name) {
+  const auto it = std::ranges::find(axes(), name, &Axis::name);
+  const AxisFlag& flag = f.axes[static_cast<std::size_t>(it - axes().begin())];
+  return flag.on || flag.off || !flag.value.empty();
+}
+
+// An epoch ends when this many samples have been dealt.
+std::uint64_t epoch_of(const Recipe& recipe, std::uint64_t samples) {
+  return static_cast<std::uint64_t>(
+      std::ceil(recipe.epoch_fraction * static_cast<double>(samples)));
+}
+
+// Of each pass, and as it grows.
+void check_batches(const TrainPlan& plan) {
+  const Recipe& recipe = plan.recipe;
+  const std::uint64_t portions =
+      recipe.shards > 0 ? recipe.shards : plan.workers * recipe.accumulate;
+  const std::uint64_t own = plan.global_batch / portions;
+  if (recipe.batch_norm.over == BatchNorm::Over::Group && recipe.batch_norm.group > own)
+    throw ConfigError(
+        fmt::format("--batch-norm {}: a pass has only {} samples; take larger batches, or {}",
+                    to_string(recipe.batch_norm), own,
+                    own < 2 ? std::string("local") : fmt::format("group:{}", own)));
+  if (plan.growth.epochs.empty()) return;
+  const std::uint64_t largest = batch_in(plan.growth, plan.global_batch, plan.growth.epochs.back());
+  if (largest > plan.samples)
+    throw ConfigError(
+        fmt::format("--batch-growth {}: from epoch {} on a batch would have {} samples; the data "
+                    "has only {}",
+                    describe(plan.growth), plan.growth.epochs.back(), largest, plan.samples));
+}
+
+double usual_eta(RuleKind kind) {
+  switch (kind) {
+    case RuleKind::Sgd: return 0.1;
+    case RuleKind::Momentum:
+    case RuleKind::Nesterov: return 0.05;
+    case RuleKind::Adagrad: return 0.01;
+    case RuleKind::Lars: return 1;
+    default: return 0.001;
+  }
+}
+
+}  // namespace
+
+std::vector<Option> train_options(TrainFlags& f) {
+  std::vector<Option> options = {
+      {"--model",
+       "linear, logistic, mlp:784-2048-10, lenet, alexnet, vgg[:16], resnet:20|32|56|18, lstm, "
+       "gru, "
+       "transformer, autoencoder, or a TorchScript file (*.pt)",
+       &f.model},
+      {"--data",
+       "fashion-mnist, idx:DIR, cifar10:DIR, csv:FILE[:label=COLUMN], libsvm:FILE, text:FILE, "
+       "synthetic:KIND[,key=value]",
+       &f.data},
+      {"--epochs", "how often every sample is used", &f.epochs},
+      {"--steps", "how many steps in all, in place of epochs", &f.steps},
+      {"--budget",
+       "60s, 5m, 1h of training, without evaluations: ends after the next step; or 5epochs",
+       &f.budget},
+      {"--workers",
+       "how many, each a process; MIN:MAX: starts MAX, and waits while fewer than MIN are left; "
+       "auto: 1, or as many as were started by another launcher",
+       &f.workers},
+      {"--batch", "samples a step, per worker", &f.batch},
+      {"--global-batch", "samples a step of all workers; 0: what their batches make",
+       &f.global_batch},
+      {"--restarts", "start workers that were killed again, as often as this in all", &f.restarts},
+      {"--hosts", "a,b:2: start the workers there by ssh ($SHOAL_SSH: another command)", &f.hosts},
+      {"--store", "URL,URL of an etcd cluster: any process may then be lost", &f.store},
+      {"--listen", "ADDRESS[:PORT] where the workers meet; by default loopback", &f.listen},
+      {"--seed", "of everything that is drawn", &f.seed},
+      {.name = "--like",
+       .help = "the system whose recipe it is; `shoal systems` has them",
+       .target = &f.like,
+       .choices = system_names()},
+      {"--optimizer",
+       "sgd, momentum, nesterov, adagrad, rmsprop, adam, adamw, lars, lamb; auto: by the model",
+       &f.optimizer},
+      {"--lr,--eta", "step size (learning rate) at its height; auto: by model and optimizer",
+       &f.eta},
+      {"--schedule", "constant, cosine, step:30,60:0.1, poly:2, warmup:5+cosine, ...", &f.schedule},
+      {"--momentum", "of the optimizers that have one", &f.momentum},
+      {"--weight-decay", "by default the optimizer's own", &f.weight_decay},
+      {"--beta1", "of adam, adamw, lamb", &f.beta1},
+      {"--beta2", "of adam, adamw, lamb", &f.beta2},
+      {"--epsilon", "of the adaptive optimizers", &f.epsilon},
+      {"--clip-norm", "shorten longer gradients to this norm; 0: never", &f.clip_norm},
+      {"--batch-growth", "2@10,20: the batch is doubled at these epochs", &f.batch_growth},
+      {"--weight-norm", "learn length and direction of each output's weights apart",
+       &f.weight_norm},
+      {"--augment", "crop and flip training images", &f.augment},
+      {"--length", "of the windows of a text, in characters", &f.length},
+      {"--test-fraction", "held out of data without a test set", &f.test_fraction},
+      {"--partition", "global, local, by-label or dirichlet:A: whose samples they are",
+       &f.partition},
+      {"--threads", "of one operation of libtorch; auto: probed", &f.threads},
+      {"--blas", "OpenBLAS's kernels: default, HASWELL, ZEN, SKYLAKEX, ...; auto: probed", &f.blas},
+      {"--memory-format",
+       "contiguous or channels-last; auto: probed",
+       &f.memory_format,
+       false,
+       {"auto", "contiguous", "channels-last"}},
+      {"--denormals", "flush (faster) or keep", &f.denormals, false, {"flush", "keep"}},
+      {"--wait-mode",
+       "how a worker waits for others; auto: spin while its core would idle",
+       &f.waits,
+       false,
+       {"auto", "spin", "block"}},
+      {"--cores",
+       "where a worker of one thread computes; auto: leaves a core that has become slow; keep: "
+       "where the kernel puts it",
+       &f.cores,
+       false,
+       {"auto", "keep"}},
+      {"--reproducible", "the same bits on every machine of this kind: nothing is probed",
+       &f.reproducible},
+      {"--no-tune", "do not probe; take libtorch as it is", &f.no_tune},
+      {"--no-predict",
+       "do not simulate the run before it starts, nor calibrate this machine for that",
+       &f.no_predict},
+      {"--bucket-bytes", "of the gradient's buckets; 0: the system's own, or tuned at run time",
+       &f.bucket_bytes},
+      {"--out", "the run's folder; by default a new one in runs/", &f.out},
+      {"--resume", "go on with the run in this folder, with its settings", &f.resume},
+      {"--config", "a TOML file with these options by name; flags win", &f.config},
+      {"--save-every", "checkpoint every so many steps; 0: every epoch", &f.save_every},
+      {"--quiet", "no progress", &f.quiet},
+  };
+  add_axes(f, options);
+  return options;
+}
+
+Recipe recipe_of(const TrainFlags& f) {
+  Recipe recipe = find_system(f.like).recipe;
+  for (std::size_t i = 0; i < kAxes; ++i) {
+    const Axis& axis = axes()[i];
+    const AxisFlag& flag = f.axes[i];
+    if (flag.on && flag.off)
+      throw ConfigError(fmt::format("--{0} and --no-{0}: take one of them", axis.name));
+    if (flag.on || flag.off) axis.set(recipe, flag.on ? "yes" : "no");
+    if (!flag.value.empty()) axis.set(recipe, flag.value);
+    if (axis.name == "shards" && flag.value.empty() && f.reproducible)
+      axis.set(recipe, kReproducibleShards);
+  }
+  if (f.reproducible && recipe.shards == 0)
+    throw ConfigError(
+        "--reproducible with --shards 0: the sums would depend on the number of workers; leave "
+        "--shards away, or take at least as many as there will be workers");
+  // Those of the system go with its stragglers.
+  if (recipe.stragglers != StragglerPolicy::First && !given(f, "backups")) recipe.backups = 0;
+  // And with servers what they can do.
+  if (by_worker(recipe) && !given(f, "order")) {
+    recipe.overlap = false;
+    recipe.priority = false;
+  }
+  const bool rounds = recipe.updater == Updater::Servers && recipe.shards > 0;
+  if (by_worker(recipe) && !given(f, "keep-batch"))
+    recipe.keep = rounds ? KeepBatch::Global : KeepBatch::Worker;
+  return recipe;
+}
+
+Bytes bucket_bytes_of(const TrainFlags& f) {
+  return f.bucket_bytes == 0 ? find_system(f.like).bucket_bytes : Bytes(f.bucket_bytes);
+}
+
+Rule rule_of(const TrainFlags& f) {
+  const std::string_view own = find_system(f.like).optimizer;
+  std::string usual = own.empty() ? habit_of(f.model).optimizer : std::string(own);
+  // Late pushes are a momentum of their own (Mitliagkas et al. 2016): with both training diverges.
+  const Recipe recipe = recipe_of(f);
+  const bool late = recipe.updater == Updater::Servers && !goes_by_steps(recipe.ps.consistency);
+  if (own.empty() && late && !recipe.ps.lower_momentum && usual == "momentum") usual = "sgd";
+  Rule rule = parse_rule(f.optimizer == "auto" ? usual : f.optimizer);
+  using enum RuleKind;
+  const RuleKind kind = rule.kind;
+  const bool adam = kind == Adam || kind == AdamW || kind == Lamb;
+  refuse_unless(kind == Momentum || kind == Nesterov || kind == Rmsprop || kind == Lars,
+                "--momentum", f.momentum, kind, "momentum or nesterov");
+  refuse_unless(adam, "--beta1", f.beta1, kind, "adam, adamw or lamb");
+  refuse_unless(adam, "--beta2", f.beta2, kind, "adam, adamw or lamb");
+  refuse_unless(adam || kind == Adagrad || kind == Rmsprop, "--epsilon", f.epsilon, kind,
+                "adam, adamw, lamb, adagrad or rmsprop");
+  set(rule.momentum, "--momentum", f.momentum);
+  set(rule.weight_decay, "--weight-decay", f.weight_decay);
+  set(rule.beta1, "--beta1", f.beta1);
+  set(rule.beta2, "--beta2", f.beta2);
+  set(rule.epsilon, "--epsilon", f.epsilon);
+  rule.clip_norm = f.clip_norm;
+  require_valid(rule);
+  return rule;
+}
+
+double eta_of(const TrainFlags& f, const Rule& rule) {
+  if (f.eta == "auto") {
+    const Habit& habit = habit_of(f.model);
+    const System& system = find_system(f.like);
+    const double times = to_string(rule.kind) == system.optimizer ? system.eta_times : 1;
+    return times * (to_string(rule.kind) == habit.optimizer ? habit.eta : usual_eta(rule.kind));
+  }
+  const double eta = number("--lr", f.eta);
+  if (eta <= 0) throw ConfigError(fmt::format("--lr {}: take a number above 0", f.eta));
+  return eta;
+}
+
+Normalization normalization_of(const TrainFlags& f) {
+  return {recipe_of(f).batch_norm, f.weight_norm};
+}
+
+bool ends_by_time(const TrainFlags& f) {
+  return !f.budget.empty() && parse_budget(f.budget).seconds > 0 && f.steps == 0 &&
+         f.epochs == kEndlessEpochs;
+}
+
+void check_flags(const TrainFlags& f) {
+  constexpr std::uint64_t kBatchMax = 1 << 20;
+  const Recipe recipe = recipe_of(f);
+  // Else whoever starts this process knows how many there are.
+  if (f.workers != "auto") {
+    const std::uint64_t workers = parse_rank_count("--workers", f.workers).most;
+    require_compatible(find_system(f.like), recipe, workers);
+    require_valid(recipe.peering, workers);
+  }
+  if (f.batch == 0 || f.batch > kBatchMax)
+    throw ConfigError(fmt::format("--batch {}: take 1 to {}", f.batch, kBatchMax));
+  if (f.epochs == 0 && f.steps == 0)
+    throw ConfigError("--epochs 0: nothing to do; give epochs or --steps");
+  if (f.epochs > kEndlessEpochs)
+    throw ConfigError(fmt::format("--epochs {}: take 1 to {}", f.epochs, kEndlessEpochs));
+  if (!(f.test_fraction >= 0 && f.test_fraction <= 0.9))
+    throw ConfigError(fmt::format("--test-fraction {}: take 0 (no test) to 0.9", f.test_fraction));
+  parse_partition(f.partition);
+  const Rule rule = rule_of(f);
+  eta_of(f, rule);
+  if (recipe.updater == Updater::Servers) rule_at_servers(rule, recipe.ps, 1);
+  if (by_worker(recipe)) {
+    const std::string_view update = recipe.updater == Updater::Servers ? "servers" : "each";
+    if (f.save_every != 0)
+      throw ConfigError(
+          fmt::format("--save-every {} with --update {}: the model is saved at the end of each "
+                      "epoch, when no worker is in the middle of a step; leave it away",
+                      f.save_every, update));
+    if (!f.batch_growth.empty())
+      throw ConfigError(
+          fmt::format("--batch-growth {} with --update {}: a share is as large as --batch says; "
+                      "leave one of them away",
+                      f.batch_growth, update));
+  }
+  const Schedule schedule = parse_schedule(f.schedule);
+  const bool by_length = schedule.kind == Schedule::Kind::Cosine ||
+                         schedule.kind == Schedule::Kind::Poly || schedule.warmup_is_part;
+  if (ends_by_time(f) && by_length)
+    throw ConfigError(
+        fmt::format("--schedule {} with --budget {}: it follows the length of the run, in steps; "
+                    "say --epochs or --steps too, or take --schedule constant",
+                    f.schedule, f.budget));
+  parse_batch_growth(f.batch_growth);
+  wish_of(f);
+}
+
+ComputeWish wish_of(const TrainFlags& f) {
+  ComputeWish wish;
+  wish.probe = !f.no_tune && !f.reproducible;
+  wish.flush_denormals = f.denormals == "flush";
+  wish.deterministic = f.reproducible;
+  if (f.threads != "auto") {
+    const double threads = number("--threads", f.threads);
+    if (threads < 1 || threads > 1024 || threads != std::floor(threads))
+      throw ConfigError(
+          fmt::format("--threads {}: take a whole number from 1 to 1024, or auto", f.threads));
+    wish.threads = static_cast<int>(threads);
+  } else if (f.reproducible) {
+    wish.threads = 1;
+  }
+  if (f.memory_format != "auto") wish.channels_last = f.memory_format == "channels-last";
+  if (f.reproducible && !wish.channels_last) wish.channels_last = false;
+  if (f.blas != "auto") wish.blas = f.blas == "default" ? "" : f.blas;
+  // Present in every OpenBLAS for x86-64, and of all that have it the same numbers.
+  if (f.reproducible && !wish.blas) wish.blas = "HASWELL";
+  return wish;
+}
+
+namespace {
+
+// Sums leave while backward goes on, and are half as long as what of the model and of the
+// optimizer's state would go to all after it.
+void adapt_to_hosts(const TrainFlags& f, Recipe& recipe) {
+  const bool asked = given(f, "update") || given(f, "exchange");
+  if (!find_system(f.like).adapts || asked || needs_owners(recipe)) return;
+  recipe.updater = Updater::Everyone;
+  recipe.exchange = Exchange::Auto;
+}
+
+}  // namespace
+
+TrainPlan plan_of(const TrainFlags& f, const Dataset& dataset, std::uint64_t workers,
+                  std::uint64_t hosts) {
+  TrainPlan plan;
+  plan.model = f.model;
+  plan.data = f.data;
+  plan.samples = dataset.train->size();
+  plan.seed = Seed(f.seed);
+  plan.workers = workers;
+  plan.hosts = hosts;
+  const std::uint64_t global = f.global_batch != 0 ? f.global_batch : f.batch * workers;
+  plan.batch = std::max<std::uint64_t>(1, global / workers);
+  if (workers > 1 && f.partition != "global")
+    throw ConfigError(
+        fmt::format("--partition {}: synchronous training deals one order of all samples to "
+                    "whoever is there; take global, or one worker, who owns them all anyway",
+                    f.partition));
+  if (global < workers)
+    throw ConfigError(
+        fmt::format("--global-batch {}: that is less than a sample for each of {} workers; take "
+                    "more samples or fewer workers",
+                    global, workers));
+  if (global > plan.samples && f.global_batch != 0)
+    throw ConfigError(
+        fmt::format("--global-batch {}: the data has only {} samples", global, plan.samples));
+  if (global > plan.samples && workers > 1)
+    throw ConfigError(fmt::format("--batch {} for each of {} workers: the data has only {} samples",
+                                  f.batch, workers, plan.samples));
+  if (global > plan.samples)
+    throw ConfigError(
+        fmt::format("--batch {}: the data has only {} samples", f.batch, plan.samples));
+  plan.global_batch = global;
+  plan.epochs = f.steps == 0 ? f.epochs : 0;
+  plan.system = find_system(f.like).name;
+  plan.recipe = recipe_of(f);
+  if (hosts > 1) adapt_to_hosts(f, plan.recipe);
+  require_compatible(find_system(f.like), plan.recipe, workers);
+  require_valid(plan.recipe.peering, workers);
+  plan.growth = parse_batch_growth(f.batch_growth);
+  check_batches(plan);
+  // Of the samples that an update is made of.
+  const bool serves = plan.recipe.updater == Updater::Servers;
+  const std::uint64_t each = serves && plan.recipe.shards == 0
+                                 ? samples_per_update(plan.recipe.ps, plan.batch, workers, hosts)
+                                 : global;
+  const Epochs epochs{epoch_of(plan.recipe, plan.samples), each, plan.growth};
+  plan.steps = f.steps == 0 ? epochs.steps_of(f.epochs) : Step(f.steps);
+  if (!f.budget.empty()) plan.budget = from_seconds(parse_budget(f.budget).seconds);
+  plan.by_time = ends_by_time(f);
+  plan.rule = rule_of(f);
+  plan.eta = eta_of(f, plan.rule);
+  plan.schedule = parse_schedule(f.schedule);
+  if (f.bucket_bytes == 0 && find_system(f.like).adapts) plan.tune_buckets = bucket_bytes_of(f);
+  plan.save_every = f.save_every == 0 ? epochs.steps_in(0) : Step(f.save_every);
+  plan.evaluate = dataset.test != nullptr;
+  return plan;
+}
+
+}  // namespace shoal

@@ -1,0 +1,89 @@
+// Half of a worker with servers: what it does at an epoch's end, when the parameters stand still.
+#include <algorithm>
+#include <utility>
+
+#include "ps/epoch_summary.h"
+#include "ps/served_worker.h"
+
+namespace shoal {
+
+Task<void> ServedWorker::end_epoch() {
+  const Time begin = node_.env.now();
+  const Visit reads = [this](std::uint32_t k) { return snapshot(k); };
+  co_await at_all_shards(reads);
+  Ask ask;
+  ask.epoch = epoch_;
+  Client::Room here;
+  here.rest = replica_.rest();
+  std::vector<std::uint64_t> words;
+  here.news = &words;
+  while (true) {
+    const Answer answer = co_await client_.task(ask, replica_.rest(), here);
+    const auto task = static_cast<SampleScheduler::EndOfEpochTask>(answer.task);
+    ask.done = answer.task;
+    ask.block = answer.block;
+    ask.brings_rest = task == SampleScheduler::EndOfEpochTask::Rest ? 1 : 0;
+    if (task == SampleScheduler::EndOfEpochTask::Rest) continue;
+    if (task == SampleScheduler::EndOfEpochTask::Evaluate) {
+      ask.score = co_await evaluate(answer.block);
+      continue;
+    }
+    const EpochSummary news = news_from(words);
+    replica_.restore({Step(answer.version), replica_.lineage, news.place});
+    if (task == SampleScheduler::EndOfEpochTask::Save) {
+      co_await save();
+      continue;
+    }
+    end_ = task == SampleScheduler::EndOfEpochTask::End;
+    over_ = false;
+    share_ = Share();
+    // Of an epoch that others have ended without this worker only the last one's score is known.
+    const bool known = answer.epoch == epoch_ + 1;
+    // What was read at its beginning may be of the epochs before.
+    if (end_ && !known) co_await at_all_shards(reads);
+    EvaluationReport report{Step(answer.version), epoch_ + 1, answer.score, {}};
+    report.took = node_.env.now() - begin;
+    epoch_ = answer.epoch;
+    if (journal_ == nullptr) co_return;
+    journal_->measured(news.staleness);
+    if (options_.evaluate && known && report.total.samples > 0)
+      co_await journal_->evaluated(report);
+    co_return;
+  }
+}
+
+Task<void> ServedWorker::snapshot(std::uint32_t shard) {
+  const Client::Room here{.w = of(replica_.parameters(), shard)};
+  const Answer answer = co_await client_.snapshot(shard, here);
+  had_[shard].version = answer.version;
+}
+
+Task<Score> ServedWorker::evaluate(std::uint32_t block) {
+  const std::uint64_t n = learner_.held_out();
+  const std::uint64_t from = n * block / kBlocks;
+  const std::uint64_t to = n * (block + 1) / kBlocks;
+  if (from == to) co_return Score();
+  co_return co_await learner_.evaluate(node_.env, replica_.w(), from, to);
+}
+
+Task<void> ServedWorker::save() {
+  const unsigned each = slots(options_.rule);
+  Arena part(node_.endpoint, cuts_[0].n * each, learner_.substance());
+  for (std::uint32_t k = 0; k < cuts_.size() && each > 0; ++k) {
+    const ShardCut& cut = cuts_[k];
+    Client::Room here;
+    here.w = of(replica_.parameters(), k);
+    here.slots = part.range(Elements(0), cut.n * each);
+    co_await client_.snapshot(k, here);
+    co_await node_.env.work(Work::Copy, here.slots.n, [&] {
+      for (unsigned s = 0; s < each && !here.slots.data().empty(); ++s)
+        std::ranges::copy(here.slots.slice(cut.n * s, cut.n).data(),
+                          replica_.slots().slice(replica_.N * s + cut.at, cut.n).data().begin());
+    });
+  }
+  learner_.pause();
+  co_await checkpoints_.save(replica_);
+  if (journal_ != nullptr) journal_->saved(replica_.step);
+}
+
+}  // namespace shoal

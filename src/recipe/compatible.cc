@@ -1,0 +1,65 @@
+// What is asked of the table of compatibility.cc.
+#include <fmt/core.h>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "recipe/axes.h"
+#include "recipe/compatibility.h"
+
+namespace shoal {
+namespace {
+
+std::string without_quotes(std::string_view text) {
+  std::string plain;
+  for (const char c : text)
+    if (c != '`') plain += c;
+  return plain;
+}
+
+}  // namespace
+
+std::vector<Violation> check(const Recipe& recipe, std::uint64_t workers) {
+  std::vector<Violation> violations;
+  for (const Exclusion& rule : exclusions()) {
+    if (!rule.broken(recipe, workers)) continue;
+    Recipe mended = recipe;
+    rule.mend(mended, workers);
+    violations.push_back({&rule, flags_between(recipe, mended)});
+  }
+  return violations;
+}
+
+Recipe nearest(Recipe recipe, std::uint64_t workers) {
+  for (std::size_t round = 0; round <= exclusions().size(); ++round) {
+    bool broken = false;
+    for (const Exclusion& rule : exclusions()) {
+      if (!rule.broken(recipe, workers)) continue;
+      rule.mend(recipe, workers);
+      broken = true;
+    }
+    if (!broken) return recipe;
+  }
+  SHOAL_CHECK(false, "the table of exclusions does not come to rest");
+  return recipe;
+}
+
+void require_compatible(const System& system, const Recipe& recipe, std::uint64_t workers) {
+  if (workers < system.workers_min)
+    throw ConfigError(
+        fmt::format("--like {} needs {} workers at least; here are {}. Take "
+                    "--workers {}, or another system (`shoal systems`)",
+                    system.name, system.workers_min, workers, system.workers_min));
+  const std::vector<Violation> violations = check(recipe, workers);
+  if (violations.empty()) return;
+  const Violation& first = violations.front();
+  Recipe mended = recipe;
+  first.rule->mend(mended, workers);
+  std::string text =
+      fmt::format("{} (here {}): {}; take {}", without_quotes(first.rule->what),
+                  flags_between(mended, recipe), without_quotes(first.rule->why), first.instead);
+  const std::string all = flags_between(recipe, nearest(recipe, workers));
+  if (all != first.instead) text += fmt::format("\nHint: nearest that works: {}", all);
+  throw ConfigError(text);
+}
+
+}  // namespace shoal

@@ -1,0 +1,244 @@
+// Systems whose workers have models of their own, which meet.
+#include "recipe/registry_families.h"
+
+namespace shoal {
+
+namespace {
+
+Recipe each_its_own(const Peering& peering, const Encode& encode = {}) {
+  Recipe recipe;
+  recipe.updater = Updater::Decentral;
+  recipe.exchange = Exchange::Direct;
+  recipe.overlap = false;
+  recipe.keep = KeepBatch::Worker;
+  recipe.peering = peering;
+  recipe.encode = encode;
+  return recipe;
+}
+
+}  // namespace
+
+std::vector<System> decentral_systems() {
+  return {
+      {.name = "ensemble",
+       .aliases = {"bagging"},
+       .year = 1990,
+       .citation = "Hansen, Salamon, Neural Network Ensembles, IEEE TPAMI 12(10), 1990; Breiman, "
+                   "Bagging Predictors, Machine Learning 24(2), 1996",
+       .reference = "doi:10.1109/34.58871",
+       .sentence = "every worker trains a model alone, on samples drawn with replacement; the "
+                   "prediction is the mean of all, or their vote",
+       .recipe = each_its_own(
+           {.algorithm = Algorithm::Independent, .combine = Combine::Mean, .bagging = true}),
+       .optimizer = "adam",
+       .eta_times = 2},
+      {.name = "parallel-sgd",
+       .year = 2010,
+       .citation = "Zinkevich, Weimer, Smola, Li, Parallelized Stochastic Gradient Descent, NIPS "
+                   "2010",
+       .sentence = "every worker trains alone; the result is the mean of all models. For convex "
+                   "problems",
+       .recipe = each_its_own({.algorithm = Algorithm::Independent}),
+       .optimizer = "sgd"},
+      {.name = "hogwild",
+       .year = 2011,
+       .citation = "Recht, Re, Wright, Niu, Hogwild!: A Lock-Free Approach to Parallelizing "
+                   "Stochastic Gradient Descent, NIPS 2011",
+       .reference = "arXiv:1106.5730",
+       .sentence = "threads of a worker share its model, and move single numbers of it without "
+                   "locks; for models whose gradients are sparse",
+       .recipe = each_its_own({.algorithm = Algorithm::Hogwild, .tau = 1, .learners = 2}),
+       .optimizer = "sgd"},
+      {.name = "butterfly-sgd",
+       .year = 2013,
+       .citation = "Zhao, Canny, Butterfly Mixing: Accelerating Incremental-Update Algorithms on "
+                   "Clusters, SDM 2013",
+       .reference = "doi:10.1137/1.9781611972832.87",
+       .sentence = "in each step a model becomes the mean with that of one partner of a hypercube",
+       .recipe = each_its_own(
+           {.algorithm = Algorithm::Neighbours, .tau = 1, .topology = {Topology::Kind::Hypercube}}),
+       .workers_min = 2},
+      {.name = "dogwild",
+       .year = 2014,
+       .citation = "Noel, Osindero, Dogwild! - Distributed Hogwild for CPU & GPU, NIPS workshop on "
+                   "Distributed Machine Learning and Matrix Computations 2014",
+       .sentence = "every gradient is sent to all others, who add it to their next update if it "
+                   "comes; nobody waits, and losses are tolerated",
+       .recipe = each_its_own({.algorithm = Algorithm::Stream,
+                               .tau = 1,
+                               .in_step = false,
+                               .topology = {Topology::Kind::Complete}}),
+       .optimizer = "sgd",
+       .eta_times = 2,
+       .workers_min = 2},
+      {.name = "dl4j-strom",
+       .year = 2015,
+       .citation = "Strom, Scalable Distributed DNN Training Using Commodity GPU Cloud Computing, "
+                   "Interspeech 2015; DL4J's gradient sharing",
+       .sentence =
+           "of gradients and what waits of earlier ones the signs of those elements are sent "
+           "to all others that reach a threshold; everyone moves by what is sent, and nobody "
+           "waits for another's step",
+       .recipe =
+           each_its_own({.algorithm = Algorithm::Stream,
+                         .tau = 1,
+                         .in_step = false,
+                         .topology = {Topology::Kind::Complete}},
+                        {.as = {.kind = Encoding::Kind::Strom, .theta = 0.01, .feedback = true}}),
+       .optimizer = "sgd",
+       .eta_times = 2,
+       .workers_min = 2},
+      {.name = "easgd",
+       .year = 2015,
+       .citation = "Zhang, Choromanska, LeCun, Deep Learning with Elastic Averaging SGD, NIPS 2015",
+       .reference = "arXiv:1412.6651",
+       .sentence = "every few steps a model and a center pull at each other; `--pace sync` is its "
+                   "synchronous form",
+       .recipe = each_its_own({.algorithm = Algorithm::Elastic, .tau = 4, .in_step = false}),
+       .optimizer = "sgd",
+       .eta_times = 2.5},
+      {.name = "eamsgd",
+       .year = 2015,
+       .citation = "Zhang, Choromanska, LeCun, Deep Learning with Elastic Averaging SGD, NIPS 2015",
+       .reference = "arXiv:1412.6651",
+       .sentence = "as easgd, with Nesterov's momentum at each worker",
+       .recipe = each_its_own({.algorithm = Algorithm::Elastic, .in_step = false}),
+       .optimizer = "nesterov"},
+      {.name = "malt",
+       .year = 2015,
+       .citation = "Li, Kadav, Kruus, Ungureanu, MALT: Distributed Data-Parallelism for Existing "
+                   "ML Applications, EuroSys 2015",
+       .reference = "doi:10.1145/2741948.2741965",
+       .sentence = "every few steps a model is sent to a few others, by the Halton sequence, each "
+                   "of whom averages what has come; `--pace sync` is its synchronous form",
+       .recipe = each_its_own({.algorithm = Algorithm::Scatter,
+                               .tau = 5,
+                               .in_step = false,
+                               .topology = {Topology::Kind::Halton}}),
+       .workers_min = 2},
+      {.name = "ako",
+       .year = 2016,
+       .citation = "Watcharapichat, Morales, Fernandez, Pietzuch, Ako: Decentralised Deep Learning "
+                   "with Partial Gradient Exchange, SoCC 2016",
+       .reference = "doi:10.1145/2987550.2987586",
+       .sentence = "in each step every other worker gets another part of the gradients, summed "
+                   "since it last got that part",
+       .recipe = each_its_own({.algorithm = Algorithm::Parts, .tau = 1, .in_step = false}),
+       .optimizer = "sgd",
+       .eta_times = 3,
+       .workers_min = 2},
+      {.name = "bmuf",
+       .year = 2016,
+       .citation = "Chen, Huo, Scalable Training of Deep Learning Machines by Incremental Block "
+                   "Training with Intra-block Parallel Optimization and Blockwise Model-Update "
+                   "Filtering, ICASSP 2016; CNTK's block momentum",
+       .reference = "doi:10.1109/ICASSP.2016.7472805",
+       .sentence = "the mean of all models moves the global one with a momentum of 1 - 1/P; "
+                   "`--block-nesterov` is its other form",
+       .recipe = each_its_own({.algorithm = Algorithm::Block, .block_momentum = kAuto}),
+       .optimizer = "sgd"},
+      {.name = "deepspark",
+       .year = 2016,
+       .citation = "Kim, Park, Jang, Yoon, DeepSpark: Spark-Based Deep Learning Supporting "
+                   "Asynchronous Updates and Caffe Compatibility, 2016",
+       .reference = "arXiv:1602.08191",
+       .sentence = "as easgd; how far a model moves follows how its loss falls",
+       .recipe = each_its_own(
+           {.algorithm = Algorithm::Elastic, .tau = 4, .in_step = false, .adapt_alpha = true}),
+       .optimizer = "sgd",
+       .eta_times = 2.5},
+      {.name = "dl4j",
+       .year = 2016,
+       .citation = "Deeplearning4j Development Team, parameter averaging on Spark, 2016",
+       .sentence = "models are averaged every 5 steps",
+       .recipe = each_its_own({.tau = 5})},
+      {.name = "gosgd",
+       .year = 2016,
+       .citation = "Blot, Picard, Cord, Thome, Gossip Training for Deep Learning, 2016",
+       .reference = "arXiv:1611.09726",
+       .sentence =
+           "after a step a worker sends its model now and then to a random one, which mixes "
+           "it in by weight; nobody waits",
+       .recipe = each_its_own({.algorithm = Algorithm::Gossip,
+                               .in_step = false,
+                               .topology = {Topology::Kind::Complete},
+                               .gossip = 0.25}),
+       .workers_min = 2},
+      {.name = "sparknet",
+       .aliases = {"local-sgd"},
+       .year = 2016,
+       .citation = "Moritz, Nishihara, Stoica, Jordan, SparkNet: Training Deep Networks in Spark, "
+                   "ICLR 2016; local SGD: Stich, ICLR 2019",
+       .reference = "arXiv:1511.06051",
+       .sentence = "every worker makes 10 steps alone, then all models are averaged",
+       .recipe = each_its_own({})},
+      {.name = "tree-easgd",
+       .year = 2016,
+       .citation = "Zhang, Distributed Stochastic Optimization for Deep Learning, PhD thesis, New "
+                   "York University 2016",
+       .reference = "arXiv:1605.02216",
+       .sentence = "models are sent up and down a tree, and pull at whoever receives them; the "
+                   "root's is the result",
+       .recipe = each_its_own({.algorithm = Algorithm::Tree,
+                               .tau = 4,
+                               .in_step = false,
+                               .topology = {Topology::Kind::Tree}}),
+       .optimizer = "sgd",
+       .eta_times = 2},
+      {.name = "d-psgd",
+       .year = 2017,
+       .citation = "Lian et al., Can Decentralized Algorithms Outperform Centralized Algorithms? A "
+                   "Case Study for Decentralized Parallel Stochastic Gradient Descent, NIPS 2017",
+       .reference = "arXiv:1705.09056",
+       .sentence = "in each step a model becomes a mean with those beside it on a ring, while its "
+                   "gradient is computed",
+       .recipe = each_its_own({.algorithm = Algorithm::Neighbours, .tau = 1})},
+      {.name = "ad-psgd",
+       .year = 2018,
+       .citation = "Lian, Zhang, Zhang, Liu, Asynchronous Decentralized Parallel Stochastic "
+                   "Gradient Descent, ICML 2018",
+       .reference = "arXiv:1710.06952",
+       .sentence = "two models of a ring become their mean whenever one of the two workers is done "
+                   "with a step",
+       .recipe = each_its_own({.algorithm = Algorithm::Pairs, .tau = 1, .in_step = false}),
+       .workers_min = 2},
+      {.name = "mpca-sgd",
+       .year = 2018,
+       .citation = "Langer, Hall, He, Rahayu, MPCA SGD - A Method for Distributed Training of Deep "
+                   "Learning Models on Spark, IEEE TPDS 29(11), 2018",
+       .reference = "doi:10.1109/TPDS.2018.2833074",
+       .sentence = "models hear of the mean of all one exchange late, while they train, and are "
+                   "drawn to where it is thought to be",
+       .recipe = each_its_own({.algorithm = Algorithm::Master,
+                               .tau = 5,
+                               .in_step = false,
+                               .penalty = 0.01,
+                               .extrapolate = 0.2})},
+      {.name = "crossbow",
+       .aliases = {"sma"},
+       .year = 2019,
+       .citation = "Koliousis, Watcharapichat, Weidlich, Mai, Costa, Pietzuch, Crossbow: Scaling "
+                   "Deep Learning with Small Batch Sizes on Multi-GPU Servers, PVLDB 12(11), 2019",
+       .reference = "arXiv:1901.02244",
+       .sentence = "several learners of a worker and a central model pull at each other; their "
+                   "number is that of the highest throughput",
+       .recipe = each_its_own({.algorithm = Algorithm::Learners, .tau = 1, .block_momentum = 0.9}),
+       .optimizer = "momentum",
+       .eta_times = 2},
+      {.name = "diloco",
+       .year = 2023,
+       .citation = "Douillard et al., DiLoCo: Distributed Low-Communication Training of Language "
+                   "Models, 2023",
+       .reference = "arXiv:2311.08105",
+       .sentence = "AdamW at each worker; every 100 steps the mean of all models is a step of "
+                   "Nesterov's momentum",
+       .recipe = each_its_own({.algorithm = Algorithm::Block,
+                               .tau = 100,
+                               .block_momentum = 0.9,
+                               .block_rate = 0.7,
+                               .block_nesterov = true}),
+       .optimizer = "adamw"},
+  };
+}
+
+}  // namespace shoal

@@ -1,0 +1,223 @@
+// Systems with parameter servers.
+#include "recipe/registry_families.h"
+
+namespace shoal {
+
+namespace {
+
+using Kind = Consistency::Kind;
+
+Recipe served(const ParameterServerOptions& ps) {
+  Recipe recipe;
+  recipe.updater = Updater::Servers;
+  recipe.exchange = Exchange::Direct;
+  recipe.overlap = false;
+  recipe.keep = KeepBatch::Worker;
+  recipe.ps = ps;
+  return recipe;
+}
+
+}  // namespace
+
+std::vector<System> served_systems() {
+  return {
+      {.name = "asgd",
+       .aliases = {"dmtk", "dianne", "tensorflow-async", "mxnet-async"},
+       .year = 2009,
+       .citation = "Langford, Smola, Zinkevich, Slow Learners are Fast, NIPS 2009; as in DMTK "
+                   "(Multiverso, 2015), DIANNE (De Coninck et al. 2016), TensorFlow (Abadi et al. "
+                   "2016) and MXNet's dist_async (Chen et al. 2015)",
+       .reference = "arXiv:0911.0491",
+       .sentence = "every gradient is an update as soon as it comes to the server; nobody waits",
+       .recipe = served({.consistency = {Kind::Async}, .servers = 1}),
+       .optimizer = "sgd"},
+      {.name = "downpour",
+       .aliases = {"distbelief"},
+       .year = 2012,
+       .citation = "Dean et al., Large Scale Distributed Deep Networks, NIPS 2012 (DistBelief)",
+       .sentence =
+           "workers push and fetch every few steps, move alone in between, and come and go; "
+           "AdaGrad at the servers; one worker begins alone",
+       .recipe = served({.consistency = {Kind::Async},
+                         .servers = 1,
+                         .push_every = 2,
+                         .fetch = {.steps = 2},
+                         .warm_start = 20}),
+       .optimizer = "adagrad"},
+      {.name = "ssp",
+       .year = 2013,
+       .citation = "Ho et al., More Effective Distributed ML via a Stale Synchronous Parallel "
+                   "Parameter Server, NIPS 2013",
+       .sentence =
+           "a worker waits while it is more than s steps ahead of the slowest; it reads when "
+           "what it has is too old for that",
+       .recipe = served({.consistency = {Kind::Bounded, 3},
+                         .servers = 1,
+                         .fetch = {.kind = Fetch::Kind::Stale}}),
+       .optimizer = "sgd"},
+      {.name = "parameter-server",
+       .year = 2014,
+       .citation =
+           "Li et al., Scaling Distributed Machine Learning with the Parameter Server, OSDI "
+           "2014",
+       .sentence =
+           "ranges are pushed and pulled under a bounded delay; every range is on two servers "
+           "of a chain; `--filter` and `--compress` are its filters, and with `--groups` one "
+           "worker "
+           "of a group speaks for it",
+       .recipe = served({.consistency = {Kind::Bounded, 4}, .servers = 2, .copies = 2}),
+       .optimizer = "sgd"},
+      {.name = "project-adam",
+       .year = 2014,
+       .citation =
+           "Chilimbi et al., Project Adam: Building an Efficient and Scalable Deep Learning "
+           "Training System, OSDI 2014",
+       .sentence = "asynchronous; of fully connected layers activations and errors are pushed, and "
+                   "the servers, two of a chain, form the gradient",
+       .recipe = served({.consistency = {Kind::Async}, .servers = 2, .copies = 2, .factors = true}),
+       .optimizer = "sgd"},
+      {.name = "bosen",
+       .year = 2015,
+       .citation = "Wei et al., Managed Communication and Consistency for Fast Data-Parallel "
+                   "Iterative Analytics, SoCC 2015 (Bosen)",
+       .reference = "doi:10.1145/2806777.2806778",
+       .sentence = "as petuum; a worker pushes no more bytes than a budget allows, and what "
+                   "changes its parameter most goes first",
+       .recipe = served({.consistency = {Kind::Bounded, 3},
+                         .servers = 1,
+                         .fetch = {.kind = Fetch::Kind::Eager},
+                         .filter = {Filter::Kind::Magnitude, 0, 1e7, 1e6}}),
+       .optimizer = "sgd"},
+      {.name = "mxnet",
+       .year = 2015,
+       .citation = "Chen et al., MXNet: A Flexible and Efficient Machine Learning Library for "
+                   "Heterogeneous Distributed Systems, LearningSys at NIPS 2015",
+       .reference = "arXiv:1512.01274",
+       .sentence = "the workers of a host add up their gradients, and push and read as one; this "
+                   "is its dist_sync, `--consistency async` its dist_async",
+       .recipe = served({.servers = 1, .groups = {Groups::By::Host}})},
+      {.name = "petuum",
+       .aliases = {"essp"},
+       .year = 2015,
+       .citation = "Dai et al., High-Performance Distributed ML at Scale through Parameter Server "
+                   "Consistency Models, AAAI 2015",
+       .reference = "arXiv:1410.8043",
+       .sentence = "as ssp; servers send what they have as soon as the slowest worker has advanced",
+       .recipe = served({.consistency = {Kind::Bounded, 3},
+                         .servers = 1,
+                         .fetch = {.kind = Fetch::Kind::Eager}}),
+       .optimizer = "sgd"},
+      {.name = "singa",
+       .year = 2015,
+       .citation = "Ooi et al., SINGA: A Distributed Deep Learning Platform, ACM Multimedia 2015",
+       .reference = "doi:10.1145/2733373.2807410",
+       .sentence =
+           "a server inside each worker, all in step as all-reduce is; `--consistency async` "
+           "is its other mode, `--servers` puts them apart",
+       .recipe = served({})},
+      {.name = "value-bound",
+       .year = 2015,
+       .citation = "Wei et al., Managed Communication and Consistency for Fast Data-Parallel "
+                   "Iterative Analytics, SoCC 2015; Dai et al. 2015 (VAP)",
+       .reference = "doi:10.1145/2806777.2806778",
+       .sentence = "a push waits while what the slowest worker has not seen would reach a bound",
+       .recipe = served({.consistency = {Kind::Value, 0, 0.1}, .servers = 1}),
+       .optimizer = "sgd"},
+      {.name = "async-momentum",
+       .year = 2016,
+       .citation = "Mitliagkas, Zhang, Hadjis, Re, Asynchrony Begets Momentum, with an Application "
+                   "to Deep Learning, Allerton 2016",
+       .reference = "arXiv:1605.09774",
+       .sentence = "asynchronous, with a momentum that is lower by what the workers bring by being "
+                   "late",
+       .recipe = served({.consistency = {Kind::Async}, .servers = 1, .lower_momentum = true}),
+       .optimizer = "momentum"},
+      {.name = "hierarchical",
+       .year = 2016,
+       .citation =
+           "leaf servers: Gupta, Zhang, Wang, ICDM 2016 (Rudra); proxies as write-back "
+           "caches: Li et al., OSDI 2014, Chen et al. 2015; surveyed by Ben-Nun, Hoefler, "
+           "Demystifying Parallel and Distributed Deep Learning, ACM Computing Surveys 2019",
+       .reference = "arXiv:1802.09941",
+       .sentence = "one worker of each host serves the others, who do not wait for each other; it "
+                   "writes back to the servers under a bounded delay",
+       .recipe = served({.consistency = {Kind::Bounded, 1},
+                         .servers = 1,
+                         .groups = {Groups::By::Host},
+                         .write_back = 4}),
+       .optimizer = "sgd"},
+      {.name = "reject-stale",
+       .year = 2016,
+       .citation = "the simplest answer to late gradients; compared with others in Chen et al., "
+                   "Revisiting Distributed Synchronous SGD, 2016",
+       .reference = "arXiv:1604.00981",
+       .sentence = "gradients that are too many updates late are dropped",
+       .recipe = served({.consistency = {Kind::Reject, 4}, .servers = 1}),
+       .optimizer = "sgd"},
+      {.name = "rudra",
+       .year = 2016,
+       .citation = "Gupta, Zhang, Wang, Model Accuracy and Runtime Tradeoff in Distributed Deep "
+                   "Learning: A Systematic Study, ICDM 2016",
+       .reference = "arXiv:1509.04210",
+       .sentence =
+           "the server updates after P/n gradients of any workers, with a step n times smaller; "
+           "`--consistency synchronous` is its hardsync, `--groups` its tree of servers",
+       .recipe = served({.consistency = {Kind::Softsync, 2}, .servers = 1}),
+       .optimizer = "sgd"},
+      {.name = "asp",
+       .aliases = {"gaia"},
+       .year = 2017,
+       .citation = "Hsieh et al., Gaia: Geo-Distributed Machine Learning Approaching LAN Speeds, "
+                   "NSDI 2017 (approximate synchronous parallel)",
+       .sentence = "the workers of a host are a site; between sites go updates that have come to "
+                   "change their parameter by a part of it that shrinks with time; no clock is far "
+                   "ahead, and a read waits for what was announced",
+       .recipe = served({.consistency = {Kind::Bounded, 3},
+                         .servers = 1,
+                         .groups = {Groups::By::Host},
+                         .filter = {Filter::Kind::Significant, 0.01},
+                         .barrier = true}),
+       .optimizer = "sgd"},
+      {.name = "consgd",
+       .year = 2017,
+       .citation =
+           "Jiang, Cui, Zhang, Yu, Heterogeneity-aware Distributed Parameter Servers, SIGMOD "
+           "2017",
+       .reference = "doi:10.1145/3035918.3035933",
+       .sentence = "as ssp; every push counts 1/P",
+       .recipe = served({.consistency = {Kind::Bounded, 3}, .servers = 1, .weigh = Weigh::Workers}),
+       .optimizer = "sgd"},
+      {.name = "dc-asgd",
+       .year = 2017,
+       .citation =
+           "Zheng et al., Asynchronous Stochastic Gradient Descent with Delay Compensation, "
+           "ICML 2017",
+       .reference = "arXiv:1609.08326",
+       .sentence = "asynchronous; a late gradient is corrected by what it would have been, by the "
+                   "outer product of gradients in place of the Hessian",
+       .recipe = served({.consistency = {Kind::Async}, .servers = 1, .compensation = {0.04}}),
+       .optimizer = "sgd"},
+      {.name = "dynsgd",
+       .year = 2017,
+       .citation =
+           "Jiang, Cui, Zhang, Yu, Heterogeneity-aware Distributed Parameter Servers, SIGMOD "
+           "2017",
+       .reference = "doi:10.1145/3035918.3035933",
+       .sentence = "as ssp; a push that is d - 1 updates late counts 1/d",
+       .recipe =
+           served({.consistency = {Kind::Bounded, 3}, .servers = 1, .weigh = Weigh::Staleness}),
+       .optimizer = "sgd"},
+      {.name = "mxnet-mpi",
+       .year = 2018,
+       .citation = "Mamidala, Kollias, Ward, Artico, MXNET-MPI: Embedding MPI Parallelism in "
+                   "Parameter Server Task Model for Scaling Deep Learning, 2018",
+       .reference = "arXiv:1801.03855",
+       .sentence = "groups of workers: in step inside, asynchronous between them",
+       .recipe =
+           served({.consistency = {Kind::Async}, .servers = 1, .groups = {Groups::By::Size, 2}}),
+       .optimizer = "sgd",
+       .workers_min = 2},
+  };
+}
+
+}  // namespace shoal

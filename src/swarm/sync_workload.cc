@@ -1,0 +1,206 @@
+#include "swarm/sync_workload.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <memory>
+
+#include "learner/quadratic.h"
+#include "swarm/cluster_draw.h"
+#include "sync/sync.h"
+#include "train/folder_checkpoint_store.h"
+
+namespace shoal {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+struct SyncJob {
+  QuadraticOptions problem;
+  SyncOptions sync;
+  std::uint64_t samples = 0;  // in the dataset
+  std::vector<float> result;  // of whoever ended last
+  std::size_t results = 0;
+};
+
+// The oracle: sequential SGD, with momentum, over the same batches; it knows of no worker.
+std::vector<float> sequential_sgd(Seed seed, const SyncJob& job) {
+  const QuadraticLearner learner(job.problem);
+  Ledger ledger(seed, job.samples);
+  std::vector<float> w(job.problem.dimensions.value(), 0.0F);
+  std::vector<float> v(w.size(), 0.0F);
+  for (Step t{0}; t < job.sync.steps; ++t) {
+    const Share share = ledger.deal(NodeId(0), Incarnation(1), job.sync.batch);
+    std::vector<float> g(w.size(), 0.0F);
+    learner.add_gradients(w, ledger.samples(share), 0, g);
+    for (std::size_t i = 0; i < w.size(); ++i) {
+      v[i] = static_cast<float>(job.sync.rule.momentum) * v[i] + g[i] / static_cast<float>(share.n);
+      w[i] -= static_cast<float>(job.sync.eta) * v[i];
+    }
+    ledger.settle(share, SampleEnd::Applied);
+    const auto all = static_cast<double>(job.samples);
+    if (static_cast<double>(ledger.place().done()) >= job.sync.recipe.epoch_fraction * all)
+      ledger.drop_rest();
+  }
+  return w;
+}
+
+void draw_recipe(Random& random, Recipe& recipe) {
+  recipe.updater = static_cast<Updater>(random.below(3));  // not apart: no replicas
+  recipe.exchange = static_cast<Exchange>(random.between(1, kExchanges - 1));
+  recipe.overlap = random.chance(0.8);
+  recipe.accumulate = random.chance(0.2) ? 3 : 1;
+  recipe.balance = random.chance(0.3) ? Balance::Auto : Balance::Even;
+  if (random.chance(0.2)) recipe.epoch_fraction = 0.75;
+  if (random.chance(0.5)) return;
+  // What only the sharded update can do.
+  recipe.updater = Updater::Owners;
+  recipe.accumulate = 1;
+  recipe.stragglers = static_cast<StragglerPolicy>(random.below(4));
+  recipe.backups = static_cast<std::uint32_t>(random.between(1, 3));
+  if (recipe.stragglers == StragglerPolicy::All)
+    recipe.shards = static_cast<std::uint32_t>(random.between(1, 12));
+}
+
+// Where all that is asked for is that everyone updates everything, gradients may be encoded: so
+// that nothing is lost, so that some of it waits, or so that it is rounded.
+void draw_encoding(Random& random, Recipe& recipe) {
+  if (recipe.updater != Updater::Everyone || random.chance(0.4)) return;
+  static constexpr const char* kSome[] = {"fp32+zstd", "topk:0.2+ef", "randomk:1", "onebit+ef",
+                                          "fp16",      "powersgd:1",  "auto"};
+  recipe.encode.as = parse_encoding(kSome[random.below(std::size(kSome))]);
+  recipe.encode.by = static_cast<EncodedForm>(random.below(kEncodedForms));
+  const bool lists =
+      recipe.encode.by == EncodedForm::Sparse || recipe.encode.by == EncodedForm::Kylix;
+  const Encoding::Kind kind = recipe.encode.as.kind;
+  if (lists && kind != Encoding::Kind::Topk && kind != Encoding::Kind::Randomk)
+    recipe.encode.by = EncodedForm::Gather;
+  if (random.chance(0.2)) recipe.encode.after = random.uniform();
+}
+
+// In place of all that: what is needed first goes first, in small chunks.
+void draw_order(Random& random, SyncOptions& sync) {
+  Recipe& recipe = sync.recipe;
+  if (random.chance(0.8)) return;
+  recipe.updater = Updater::Everyone;
+  recipe.stragglers = StragglerPolicy::All;
+  recipe.backups = recipe.shards = 0;
+  recipe.encode = Encode{};
+  recipe.overlap = recipe.priority = true;
+  recipe.exchange = Exchange::Direct;
+  sync.chunk = Bytes(sizeof(float) * random.between(1, 40));
+  if (random.chance(0.7)) {
+    recipe.accumulate = 1;
+    recipe.balance = Balance::Even;
+    recipe.epoch_fraction = 1;
+  }
+}
+
+bool rounds_numbers(const Recipe& recipe) {
+  return encodes(recipe) && recipe.encode.as.kind != Encoding::Kind::Fp32;
+}
+
+// Whether the samples of each step are those that one worker would take.
+bool takes_all(const Recipe& recipe) {
+  return recipe.stragglers == StragglerPolicy::All ||
+         recipe.stragglers == StragglerPolicy::Redundant;
+}
+
+std::string judge(Seed seed, const SyncJob& job) {
+  if (job.results == 0) return "no worker has a result";
+  if (!takes_all(job.sync.recipe) || rounds_numbers(job.sync.recipe)) {
+    const QuadraticLearner learner(job.problem);
+    const std::vector<float> zero(job.result.size(), 0.0F);
+    const double loss = learner.loss(job.result);
+    if (!std::isfinite(loss) || loss > 2 * learner.loss(zero) + 10)
+      return fmt::format("the loss is {}, and was {} at the start", loss, learner.loss(zero));
+    return {};
+  }
+  const std::vector<float> oracle = sequential_sgd(seed, job);
+  // Every step is one pass more, however often it was tried and by how many.
+  const bool one_pass = job.problem.statistics && job.sync.recipe.accumulate == 1;
+  if (const float passes = one_pass ? job.result[oracle.size()] : 0;
+      one_pass && passes != static_cast<float>(job.sync.steps.value()))
+    return fmt::format("{} passes are counted in {} steps", passes, job.sync.steps);
+  for (std::size_t i = 0; i < oracle.size(); ++i) {
+    // Only the order of summation differs; the problem does not amplify it.
+    const float error = std::abs(job.result[i] - oracle[i]);
+    if (!(error <= 1e-5F * (1 + std::abs(oracle[i]))))
+      return fmt::format("parameter {} is {}, sequential SGD gives {}", i, job.result[i],
+                         oracle[i]);
+  }
+  return {};
+}
+
+Task<void> worker(Node& node, std::shared_ptr<SyncJob> job) {
+  QuadraticLearner learner(job->problem);
+  Replica replica(node.endpoint, learner, Ledger(node.env.seed(), job->samples),
+                  slots(job->sync.rule));
+  FolderCheckpointStore checkpoints(node, "checkpoint", learner.layout());
+  co_await sync_worker(node, learner, checkpoints, replica, job->sync);
+  const std::span<float> w = replica.w().data();
+  job->result.assign(w.begin(), w.end());
+  ++job->results;
+}
+
+}  // namespace
+
+Scenario sync_scenario(Seed seed) {
+  Random random(seed, Purpose::Recipe);
+  auto job = std::make_shared<SyncJob>();
+  job->problem.seed = seed;
+  job->problem.dimensions = Elements(random.between(1, 100));
+  job->problem.buckets = static_cast<std::uint32_t>(random.between(1, 4));
+  job->sync.steps = Step(random.between(5, 40));
+  job->sync.batch = random.between(1, 24);
+  job->samples = 2 * random.between(20, 100);
+  job->sync.eta = 0.05 + 0.4 * random.uniform();
+  job->sync.save_every = Step(random.chance(0.5) ? random.between(1, 10) : 0);
+  job->sync.audit = true;
+  Random more(seed, Purpose::Recipe, 1);  // apart, so that older seeds keep their clusters
+  if (more.chance(0.5)) job->sync.rule = default_rule(RuleKind::Momentum);
+  job->sync.evaluate = more.chance(0.5);
+  job->problem.held_out = more.between(0, 50);
+  job->problem.statistics = seed.value() % 2 == 0;
+  draw_recipe(more, job->sync.recipe);
+  Random encodings(seed, Purpose::Recipe, 2);
+  draw_encoding(encodings, job->sync.recipe);
+  Random orders(seed, Purpose::Recipe, 3);
+  draw_order(orders, job->sync);
+  if (job->sync.recipe.priority && orders.chance(0.7)) job->problem.statistics = false;
+  // A bound that none reaches: the result is the same, but norms are measured, and slots copied.
+  Random norms(seed, Purpose::Recipe, 4);
+  if (norms.chance(0.2) && !encodes(job->sync.recipe)) job->sync.rule.clip_norm = 1e9;
+  if (more.chance(0.5)) job->sync.tune_buckets = Bytes(more.between(1, 100));
+  // On one host, where all of the state is parameters, they stay with their owners.
+  Random holds(seed, Purpose::Recipe, 5);
+  if (holds.chance(0.6)) job->sync.hold_parameters = Bytes(0);
+  if (holds.chance(0.4)) job->problem.statistics = false;
+
+  Scenario scenario;
+  const std::size_t P = random.between(2, 9);
+  scenario.cluster = draw_cluster(random, P);
+  // Parts are read in place where all are on one host.
+  if (more.chance(0.3))
+    for (Placement& p : scenario.cluster.nodes) p.host = HostId(0);
+  scenario.faults = draw_faults(random, P, random.duration(200ms, 6s));
+  scenario.liveness = 300s;
+  scenario.recipe = fmt::format(
+      "sync P={} updater={} exchange={} steps={} batch={} samples={} N={} buckets={} "
+      "save_every={} shards={} stragglers={} fraction={} accumulate={} encode={} by={} {}{}{}",
+      P, static_cast<unsigned>(job->sync.recipe.updater), to_string(job->sync.recipe.exchange),
+      job->sync.steps, job->sync.batch, job->samples, job->problem.dimensions, job->problem.buckets,
+      job->sync.save_every, job->sync.recipe.shards,
+      static_cast<unsigned>(job->sync.recipe.stragglers), job->sync.recipe.epoch_fraction,
+      job->sync.recipe.accumulate, to_string(job->sync.recipe.encode.as),
+      to_string(job->sync.recipe.encode.by), to_string(job->sync.rule.kind),
+      job->sync.evaluate ? " evaluated" : "", job->sync.recipe.priority ? " priority" : "");
+  scenario.flags = recipe_flags(
+      job->sync.recipe, P, std::max<std::uint64_t>(1, job->sync.batch / P), job->sync.rule.kind);
+  scenario.program = [job](Node& node) { return worker(node, job); };
+  scenario.judge = [seed, job] { return judge(seed, *job); };
+  return scenario;
+}
+
+}  // namespace shoal

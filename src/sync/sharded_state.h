@@ -1,0 +1,106 @@
+// State where each part stays with its owner (Updater::Owners on one host), in place of a copy at
+// every worker: the optimizer's slots, which nobody else needs before the view ends, and large
+// parameters, which all read where they lie. Rajbhandari et al. 2020 (ZeRO), arXiv:1910.02054,
+// stage 1; but any worker that is left can go on, as everywhere in sync.h:
+//
+//   whole    w and slots of the Replica, valid when a view begins, and again after gather()
+//   held     own part: two arrays by turns, of which a step reads one and makes the other;
+//            part of another: read where it lies, in its owner's memory, which outlives the owner
+//   seen     the held parameters of all as one array (runtime/stitched_view.h), which Replica::w()
+//   is then
+//
+// While a step is finished all still hold the state before it: the part of an owner that is lost
+// then is made from it, by everyone for itself (take_over). When the view ends, everyone copies
+// what it reads elsewhere (gather), and lets go of it.
+//
+// Cost: two arrays of N/P a slot and worker, one message to each other worker a step; a copy of N a
+// slot where the state is saved, and when the view ends. Held parameters are copied nowhere else,
+// and each is in one memory for all: less to write, and caches that are shared hold more of them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "replica/replica.h"
+#include "runtime/node.h"
+#include "runtime/range.h"
+#include "runtime/stitched_view.h"
+#include "runtime/task.h"
+
+namespace shoal {
+
+// Thread safety: none; it belongs to the thread of its node.
+class ShardedState {
+ public:
+  ShardedState(Node& node, Replica& replica, unsigned slots_each, Substance substance)
+      : node_(node), replica_(replica), slots_each_(slots_each), substance_(substance) {}
+
+  // The state is whole. `parts` of the parameters, by rank, from now on with their owners; none:
+  // all stays whole. `parameters`: these too, and not the slots alone.
+  void begin_view(Cuts parts, Rank own, bool parameters);
+  bool held() const { return !parts_.empty(); }
+  bool parameters_held() const { return held() && parameters_; }
+
+  // ---- The own part, each array behind the other
+  Task<void> prepare();  // once there is a state, before the first step
+  bool prepared() const { return prepared_; }
+  struct Part {
+    Range w;  // none: the parameters are whole
+    Range slots;
+    Range all;
+  };
+  Part now() { return part_of_turn(turn_); }
+  Part next() { return part_of_turn(1 - turn_); }
+  void stepped() { turn_ = 1 - turn_; }
+  Elements own_n() const { return parts_[own_.value()].n; }
+  // How many others read it, or will: now(), and what the next step overwrites.
+  std::uint64_t& lent() { return lent_[turn_]; }
+  const std::uint64_t& lent_before() const { return lent_[1 - turn_]; }
+  void lent_anew() { lent_ = {}; }
+
+  // ---- Those of others
+  Bytes size_of(Rank owner) const;
+  // After a step, whose state this is.
+  Task<void> took(Rank owner, Reading& there);
+  Task<void> take_over(Rank owner);  // from now on this part is in the whole
+  // All have been taken: held parameters are seen as they are now.
+  Task<void> see();
+
+  // All parts into the whole, as they are now. What is held stays so, but is seen no more.
+  Task<void> gather();
+  // The state is whole again: whoever went on reading elsewhere would keep the owners waiting for
+  // ever.
+  void release();
+  // Of all slots as they are now: the same wherever they lie.
+  std::uint64_t hash_of_slots();
+
+ private:
+  unsigned arrays() const { return slots_each_ + (parameters_ ? 1 : 0); }
+  Part part_of_turn(std::size_t turn);
+  // Of one array of a part, the parameters first if they are held: where it is now; null for a
+  // phantom.
+  const float* place(Rank owner, unsigned array);
+  Range whole(Rank owner, unsigned array);
+  bool elsewhere(Rank owner) const;
+  Task<void> copy(Rank owner);
+
+  Node& node_;
+  Replica& replica_;
+  const unsigned slots_each_;
+  const Substance substance_;
+  // Of the view.
+  Cuts parts_;
+  Rank own_;
+  bool parameters_ = false;
+  std::array<std::optional<Arena>, 2> turns_;
+  Elements before_own_;  // in turns_: see begin_view()
+  bool prepared_ = false;
+  std::size_t turn_ = 0;
+  std::array<std::uint64_t, 2> lent_{};
+  std::vector<std::optional<Reading>> there_;
+  std::array<std::optional<StitchedView>, 2> seen_;  // by turns
+};
+
+}  // namespace shoal

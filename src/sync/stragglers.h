@@ -1,0 +1,33 @@
+// Whose gradients of a step count, where not all do. Rank 0 hears of every gradient that is done
+// and decides; the decision is the same for all members.
+//
+//   first      TensorFlow's backup workers (Chen et al. 2016, arXiv:1604.00981): of P workers the
+//              first P - b to be done count, the others are dropped
+//   fastest    A-BSP (Wang et al. 2018): when the first is done all give what they have so far
+//   redundant  DistBelief's (Dean et al., NIPS 2012): a micro-shard has two workers, and the first
+//   counts
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/types.h"
+#include "recipe/recipe.h"
+
+namespace shoal {
+
+inline constexpr Rank kDropped{0xFFFF'FFFF};
+
+// For each micro-shard the worker whose gradient counts, or kDropped.
+using Winners = std::vector<Rank>;
+
+// The workers of each micro-shard, in order of preference.
+using Candidates = std::vector<std::vector<Rank>>;
+
+// `done`: workers in the order in which they were. Nothing: it is too early to tell.
+std::optional<Winners> decide_stragglers(const Recipe& recipe, const Candidates& micro_shards,
+                                         std::span<const Rank> done);
+
+}  // namespace shoal

@@ -1,0 +1,398 @@
+#include "sync/sync.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <exception>
+#include <optional>
+#include <vector>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "collective/dissemination.h"
+#include "collective/group.h"
+#include "replica/per_worker_state.h"
+#include "replica/recovery.h"
+#include "replica/shared_evaluation.h"
+#include "replica/state_transfer.h"
+#include "runtime/task_group.h"
+#include "runtime/view_watch.h"
+#include "sync/sync_step.h"
+
+namespace shoal {
+namespace {
+
+constexpr GroupId kGroup{1};
+
+// Numbers of the collective operations of one view, beside those of its steps (sync_step.cc).
+constexpr std::uint64_t kRecovery = std::uint64_t{15} << 44U;
+constexpr std::uint64_t kStandings = kRecovery;
+constexpr std::uint64_t kTransfer = kRecovery + 1;
+constexpr std::uint64_t kBarrier = kRecovery + 2;
+constexpr std::uint64_t kOwn = std::uint64_t{13} << 44U;         // two a step
+constexpr std::uint64_t kEvaluation = std::uint64_t{14} << 44U;  // two a step
+
+class Worker {
+ public:
+  Worker(Node& node, Learner& learner, CheckpointStore& checkpoints, Replica& replica,
+         const SyncOptions& options, Journal* journal)
+      : node_(node),
+        learner_(learner),
+        checkpoints_(checkpoints),
+        replica_(replica),
+        options_(options),
+        journal_(journal),
+        step_(node, learner, replica, options),
+        evaluation_(learner, replica),
+        watch_(node.membership),
+        transfer_(node, learner, replica, kTransfer) {}
+
+  // Trains until the last step is done everywhere, through all views.
+  Task<void> run();
+
+ private:
+  // All members of the view take part, from its first exchange to the end. True: the job is done;
+  // false: the view changed.
+  Task<bool> in_view(ViewPtr view);
+  Task<bool> to_the_end(const Group& group);
+  void tell_of_lost(const View& view);
+  Task<void> level_up(const Group& group);
+  Task<void> choose(const Group& group, bool anew);
+  Task<void> receive_state(const Group& group);
+  void agreed(Generation generation);
+  // Before the next step; the same on all members.
+  Ending leave() const { return journal_ == nullptr ? Ending::No : journal_->leave(); }
+  bool finished() const { return replica_.step >= options_.steps || leave() == Ending::Complete; }
+  bool ends() const { return finished() || leave() != Ending::No; }
+  Task<void> step(const Group& group);
+  Task<bool> make_step(const Group& group);
+  Task<void> commit(Generation generation, Rank rank);
+  bool evaluation_due() const;
+  Task<void> evaluate(const Group& group);
+  Task<bool> save_all(const Group& group);
+  Task<void> take_own(const Group& group, Rank source);
+  Task<void> save();
+  // From their owners, who may be gone.
+  Task<void> gather_parts();
+
+  // A place in an epoch, counted over all epochs.
+  std::uint64_t position(std::uint64_t epoch, std::uint64_t at) const {
+    return epoch * replica_.ledger.samples_per_epoch() + at;
+  }
+  // Of the state before the present step.
+  std::uint64_t hash() {
+    if (!options_.audit) return 0;
+    Hash both;
+    both.add(hash_of(std::span<const float>(replica_.w().data())));
+    both.add(step_.held_parts().hash_of_slots());
+    return both.value();
+  }
+  void note(EventKind kind, Generation generation, std::uint64_t a, std::uint64_t b,
+            std::uint64_t c);
+
+  Node& node_;
+  Learner& learner_;
+  CheckpointStore& checkpoints_;
+  Replica& replica_;
+  const SyncOptions& options_;
+  Journal* journal_;  // may be null
+  SyncStep step_;
+  SharedEvaluation evaluation_;
+  Step evaluated_;   // before this step the state was last evaluated
+  Generation last_;  // the view that this worker is or was in
+  ViewPtr before_;   // the last one
+  ViewWatch watch_;
+  StateTransfer transfer_;
+  Gathering gathering_;
+  PerWorkerState own_;
+};
+
+Task<void> Worker::run() {
+  std::exception_ptr error;
+  try {
+    const InView body = [this](ViewPtr view) { return in_view(std::move(view)); };
+    co_await in_each_view(node_, kGroup, last_, body);
+  } catch (const Cancelled&) {
+    throw;
+  } catch (...) {
+    error = std::current_exception();
+  }
+  // Whatever the end: the replica may be given up only when the network has let go of its ranges.
+  if (error) node_.membership.fail(error);
+  co_await node_.endpoint.retire(kGroup, last_);
+  if (error) std::rethrow_exception(error);
+  note(EventKind::WorkerDone, replica_.lineage, replica_.step.value(), hash(), 0);
+}
+
+Task<bool> Worker::in_view(ViewPtr view) {
+  replica_.ledger.revoke_all();
+  const Group group(node_, kGroup, view);
+  if (journal_ != nullptr) journal_->view_begun(*view);
+  tell_of_lost(*view);
+  const Context context = co_await current();
+  TaskGroup lending(context);
+  step_.lend_by(lending);
+  bool done = false;
+  std::exception_ptr error;
+  try {
+    done = co_await watch_.during(group.view->generation, to_the_end(group));
+  } catch (...) {
+    error = std::current_exception();
+  }
+  // Whoever goes on to the next view takes nothing any more of what was lent in this one.
+  step_.refuse_early_pass();
+  try {
+    co_await gather_parts();
+  } catch (...) {
+    if (!error) error = std::current_exception();
+  }
+  step_.held_parts().release();
+  lending.cancel();
+  co_await lending.join();
+  if (error) std::rethrow_exception(error);
+  co_return done;
+}
+
+// What a worker had not sent yet is lost with it, and nobody else could say so.
+void Worker::tell_of_lost(const View& view) {
+  const ViewPtr before = std::exchange(before_, std::make_shared<const View>(view));
+  if (before == nullptr || journal_ == nullptr || step_.own().empty()) return;
+  for (const Member& member : before->members)
+    if (view.find(member.node) == nullptr)
+      journal_->chosen(fmt::format("what node {} had not sent yet of its gradients is lost with it",
+                                   member.node));
+}
+
+Task<bool> Worker::to_the_end(const Group& group) {
+  const bool level = co_await watch_.before_next_view(level_up(group));
+  if (!level) co_return false;
+
+  while (true) {
+    if (evaluation_due()) {
+      const bool evaluated = co_await watch_.before_next_view(evaluate(group));
+      if (!evaluated) co_return false;
+    }
+    if (ends()) break;
+    if (step_.links_changed()) {
+      co_await gather_parts();
+      const bool chosen = co_await watch_.before_next_view(choose(group, true));
+      if (!chosen) co_return false;
+      step_.begin_view(*group.view, std::vector<bool>(group.size(), false));
+    }
+    const bool complete = co_await make_step(group);
+    if (!complete) {
+      node_.env.probe("sync: a step was dropped for a new view");
+      co_return false;
+    }
+    if (node_.env.buggify("sync: late to commit"))
+      co_await node_.env.sleep(std::chrono::milliseconds(3));
+    co_await commit(group.view->generation, group.rank);
+
+    const bool due =
+        options_.save_every > Step(0) && replica_.step.value() % options_.save_every.value() == 0;
+    if (due) {
+      const bool saved = co_await save_all(group);
+      if (!saved) co_return false;
+    } else if (group.rank == Rank(0) && node_.env.buggify("sync: saved early")) {
+      co_await save();
+    }
+  }
+  // The result is safe before the first worker leaves: whoever comes later finds it.
+  const bool saved = co_await save_all(group);
+  if (!saved) co_return false;
+  co_return co_await watch_.before_next_view(barrier(group, kBarrier));
+}
+
+// All that a step needs of this member at once. Who has no state yet gets it meanwhile.
+Task<void> Worker::step(const Group& group) {
+  step_.deal(*group.view);
+  for (const MicroShard& micro_shard : step_.micro_shards())
+    if (micro_shard.winner == group.rank)
+      for (const Share& share : micro_shard.shares)
+        note(EventKind::ShareAdded, group.view->generation, replica_.step.value(),
+             position(share.epoch, share.at), share.n);
+  co_await with_group([&](TaskGroup& tasks) -> Task<> {
+    if (transfer_.due()) {
+      node_.env.probe("sync: the state came during a step");
+      tasks.spawn(receive_state(group));
+    }
+    tasks.spawn(step_.run(group));
+    tasks.spawn(step_.prefetch(group));
+    co_return;
+  });
+  // As long as one has not told, nobody may finish: a loss now leaves all with the step before.
+  if (node_.env.buggify("sync: late to tell"))
+    co_await node_.env.sleep(std::chrono::milliseconds(20));
+  co_await step_.tell(group);
+}
+
+// False: it was given up for a new view, and nothing has changed.
+Task<bool> Worker::make_step(const Group& group) {
+  bool counts = false;
+  std::exception_ptr error;
+  try {
+    counts = co_await watch_.before_next_view(step(group));
+    if (counts) co_await step_.finish(group);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  step_.let_go();
+  if (!counts) step_.give_up();
+  if (error) std::rethrow_exception(error);
+  co_return counts;
+}
+
+Task<void> Worker::commit(Generation generation, Rank rank) {
+  const Step t = replica_.step;
+  StepReport report = step_.commit();
+  report.rank = rank;
+  const LedgerPlace place = replica_.ledger.place();
+  const bool in_order =
+      options_.recipe.stragglers != StragglerPolicy::Fastest && options_.recipe.epoch_fraction >= 1;
+  note(EventKind::StepApplied, generation, t.value(), hash(),
+       in_order ? position(place.epoch, place.done()) : kNoPosition);
+  if (journal_ != nullptr) co_await journal_->step_done(std::move(report));
+}
+
+// By all members, where each has something of its own; false: the view changed.
+Task<bool> Worker::save_all(const Group& group) {
+  std::vector<PerWorkerArray> own = step_.own();
+  if (!own.empty() && group.size() > 1) {
+    const std::uint64_t operation = kOwn + 2 * replica_.step.value();
+    const bool collected = co_await watch_.before_next_view(
+        own_.collect(group, std::move(own), operation, replica_.kept));
+    if (!collected) replica_.kept.clear();
+    if (!collected) co_return false;
+  }
+  if (group.rank == Rank(0)) co_await save();
+  replica_.kept.clear();
+  co_return true;
+}
+
+Task<void> Worker::take_own(const Group& group, Rank source) {
+  std::vector<PerWorkerArray> own = step_.own();
+  const std::vector<bool> all(group.size(), true);
+  if (!own.empty())
+    co_await own_.give_back(group, source, all, own, kOwn + 2 * replica_.step.value() + 1,
+                            replica_.kept);
+  step_.inherit(replica_.kept, *group.view);
+  replica_.kept.clear();
+}
+
+Task<void> Worker::save() {
+  const std::uint64_t step = replica_.step.value();
+  const std::uint64_t state = hash();
+  note(EventKind::CheckpointBegun, last_, step, state, 0);
+  learner_.pause();
+  co_await step_.held_parts().gather();
+  co_await checkpoints_.save(replica_);
+  if (journal_ != nullptr) journal_->saved(replica_.step);
+  note(EventKind::CheckpointDone, last_, step, state, 0);
+}
+
+Task<void> Worker::gather_parts() {
+  co_await step_.held_parts().gather();
+  step_.held_parts().release();
+}
+
+bool Worker::evaluation_due() const {
+  if (!options_.evaluate || replica_.step == Step(0) || evaluated_ >= replica_.step) return false;
+  const LedgerPlace place = replica_.ledger.place();
+  return finished() || place.done() % replica_.ledger.samples_per_epoch() == 0;
+}
+
+Task<void> Worker::evaluate(const Group& group) {
+  const Time begin = node_.env.now();
+  EvaluationReport report;
+  report.step = replica_.step;
+  const LedgerPlace place = replica_.ledger.place();
+  const std::uint64_t all = replica_.ledger.samples_per_epoch();
+  report.epoch = (position(place.epoch, place.done()) + all - 1) / all;
+  report.total = co_await evaluation_.run(group, kEvaluation + 2 * replica_.step.value());
+  report.took = node_.env.now() - begin;
+  evaluated_ = replica_.step;
+  if (journal_ != nullptr) co_await journal_->evaluated(report);
+}
+
+Task<void> Worker::level_up(const Group& group) {
+  transfer_.begin();
+  const Standing own{replica_.step.value(), replica_.lineage.value(), replica_.valid ? 1U : 0U,
+                     evaluated_.value()};
+  const std::vector<Standing> standings = co_await gathering_.of_all(group, own, kStandings);
+
+  const RecoveryPlan plan = plan_recovery(standings);
+  evaluated_ = evaluated_by_all(standings);
+  transfer_.agreed(plan.source, in_need(standings, plan), group.rank);
+  if (group.rank == plan.source && plan.from_checkpoint) {
+    const bool loaded = co_await checkpoints_.load(replica_);
+    if (!loaded) {
+      replica_.restore(Progress{});
+      transfer_.make_initial_state();
+    }
+    if (loaded) node_.env.probe("sync: the state was loaded from a checkpoint");
+    replica_.lineage = group.view->generation;
+    step_.state_arrived();
+    note(EventKind::CheckpointRead, group.view->generation, replica_.step.value(), hash(),
+         loaded ? 1 : 0);
+  }
+  if (replica_.valid) agreed(group.view->generation);
+  // Who has no state must know the step and the ledger, at least, before it can take part in any.
+  co_await transfer_.announce(group);
+  if (plan.from_checkpoint) co_await take_own(group, plan.source);
+  co_await choose(group, false);
+  // What is due before the next step needs the state on all; and a job that begins again begins
+  // with all, as it would have gone on.
+  const std::vector<bool>& guests = transfer_.in_need();
+  const bool on = goes_on(guests) && !transfer_.initial() && !plan.from_checkpoint && !ends() &&
+                  !evaluation_due();
+  step_.begin_view(*group.view, on ? guests : std::vector<bool>(group.size(), false));
+  if (transfer_.due() && !on) co_await receive_state(group);
+}
+
+Task<void> Worker::choose(const Group& group, bool anew) {
+  const std::string chosen = co_await step_.choose_exchange(group, anew);
+  if (journal_ != nullptr && !chosen.empty()) journal_->chosen(chosen);
+}
+
+Task<void> Worker::receive_state(const Group& group) {
+  co_await transfer_.run(group);
+  if (!transfer_.in_need()[group.rank.value()]) co_return;
+  agreed(group.view->generation);
+  step_.state_arrived();
+}
+
+void Worker::agreed(Generation generation) {
+  note(EventKind::StateAgreed, generation, replica_.step.value(), hash(), replica_.lineage.value());
+}
+
+void Worker::note(EventKind kind, Generation generation, std::uint64_t a, std::uint64_t b,
+                  std::uint64_t c) {
+  Event event;
+  event.kind = kind;
+  event.generation = generation;
+  event.group = kGroup;
+  event.a = a;
+  event.b = b;
+  event.c = c;
+  node_.env.record(event);
+}
+
+}  // namespace
+
+Task<void> sync_worker(Node& node, Learner& learner, CheckpointStore& checkpoints, Replica& replica,
+                       SyncOptions options, Journal* journal) {
+  if (options.batch == 0) throw ConfigError("a global batch of 0 samples; take at least 1");
+  require_valid(options.rule);
+  if (options.recipe.encode.as.kind == Encoding::Kind::Dgc && options.rule.kind != RuleKind::Sgd)
+    throw ConfigError(fmt::format(
+        "--encode {} with --optimizer {}: momentum is in what it sends already; take --optimizer "
+        "sgd, or --encode topk:0.001+ef",
+        to_string(options.recipe.encode.as), name_of(options.rule)));
+  SHOAL_CHECK_EQ(replica.slots().n, learner.layout().parameters() * slots(options.rule));
+  Worker worker(node, learner, checkpoints, replica, options, journal);
+  co_await worker.run();
+}
+
+}  // namespace shoal

@@ -1,0 +1,81 @@
+// Synchronous data-parallel SGD. Every worker computes the gradient of its share of the global
+// batch, all of them are summed, and every replica comes to the same next state.
+// Baidu 2017; Sergeev & Del Balso 2018, arXiv:1802.05799; Li et al. 2020 (DDP), arXiv:2006.15704;
+// with the update sharded over the workers: Dai et al. 2019 (BigDL), arXiv:1804.05839.
+//
+//   for t = 0, 1, ...:
+//     deal the next B_global samples to the workers
+//     g <- sum over own samples of the gradient at w     (backward; bucket by bucket, last first)
+//                        (recipe.priority: t+1 begins while t is exchanged; sync_priority.cc)
+//     by recipe.updater, each bucket as soon as it is ready:
+//       everyone   g <- all-reduce(g)
+//       owners     g[own part] <- reduce-scatter(g)      (on one host: with the update)
+//       root       g <- reduce(g) at rank 0
+//     tell all that t can be finished, and hear it of all
+//       everyone   w <- update(w, g / B_global, eta_t)
+//       owners     w[own part] <- update;  w[other parts] <- those of their owners
+//       root       w <- update at rank 0;  w <- broadcast(w)
+//     settle the samples; every c steps rank 0 saves the state
+//     at an epoch's end: evaluate w, each worker on its part of the samples held out
+//
+// Symbols: P workers, N parameters, B_global samples a step, t step, w parameters, g gradient.
+// Cost a step and worker: everyone: that of the all-reduce, update of N; owners: 2(P-1) messages of
+//   N/P, and those of the optimizer's slots, update of N/P; root: two trees, update of N at rank 0.
+// Deviations: the sum is not averaged over workers but over samples, so that uneven shares count
+//   right. Owners have the optimizer's slots copied too, or on one host read where they lie, also
+//   when they are lost (held_parts.h): any worker that is left can go on.
+// Failure: a worker may be lost or join at any moment. The step at hand is dropped or finished by
+//   all alike (recovery.h), and lost shares are dealt again: every step is applied exactly once and
+//   every sample of an epoch counts exactly once. A newcomer gets the state while the others make
+//   their next step. When all are lost, the state last saved counts.
+#pragma once
+
+#include <cstdint>
+
+#include "base/types.h"
+#include "learner/learner.h"
+#include "optim/batch_growth.h"
+#include "optim/rule.h"
+#include "optim/schedule.h"
+#include "recipe/recipe.h"
+#include "replica/journal.h"
+#include "replica/replica.h"
+#include "runtime/node.h"
+#include "runtime/task.h"
+
+namespace shoal {
+
+inline constexpr std::uint64_t kBucketsMax = 4096;  // of a gradient
+
+struct SyncOptions {
+  // Behaviour.
+  Step steps{100};
+  std::uint64_t batch = 32;   // B_global of `workers` workers; at least 1
+  std::uint64_t workers = 1;  // that the batch is meant for
+  BatchGrowth growth{};       // of the batch
+  Recipe recipe{};
+  Rule rule{};
+  double local_clip = 0;  // dgc: what the rule's clip_norm would be, as each worker's own; 0: none
+  double eta = 0.1;       // of the schedule, at its height
+  Schedule schedule{};
+  // Buckets of the gradient are joined to the size that turns out best, if that changes no bits
+  // (bucket_tuner.h): above 0, the size of the smallest.
+  Bytes tune_buckets{0};
+  // Of so many bytes on the parameters stay with the owners of their parts, on one host
+  // (held_parts.h): less would not be worth a message more.
+  Bytes hold_parameters{4 << 20};
+  Bytes chunk{512 << 10};  // at most, where what is needed first goes first (recipe.priority)
+  Step save_every{0};      // 0: only at the end
+  bool evaluate = false;   // at every epoch's end, and at the end
+  // Record hashes of parameters and gradients, for the checkers. Costs a pass over them a step.
+  bool audit = false;
+};
+
+// The node program of a worker. `learner` and `checkpoints` outlive it; `replica` is the worker's,
+// made for this life of the node, and holds the result at the end; its ledger says what an epoch
+// is. Throws ConfigError for options that cannot be.
+// Ends before the last step when the journal wants to leave. The replica has slots(rule).
+Task<void> sync_worker(Node& node, Learner& learner, CheckpointStore& checkpoints, Replica& replica,
+                       SyncOptions options, Journal* journal = nullptr);
+
+}  // namespace shoal
