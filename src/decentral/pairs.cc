@@ -74,7 +74,7 @@ class Pairs final : public DecentralAlgorithm {
   Task<void> take_rest(TrainingRound& round) {
     const Elements N = round.replica.N;
     const Elements rest = round.replica.w().n - N;
-    co_await copy(round.env(), round.replica.rest(), state_.range(N, rest));
+    co_await copy(round.env(), round.replica.buffers(), state_.range(N, rest));
   }
 
   std::vector<Rank> passive_neighbours(TrainingRound& round) {

@@ -51,7 +51,7 @@ class Saved final : public ShardLoader {
     }
     SampleScheduler* const scheduler = shard.scheduler();
     ShardState::Image image{whole.w().slice(cut.at, cut.n).data(), own};
-    if (scheduler != nullptr) image.rest = whole.rest().data();
+    if (scheduler != nullptr) image.rest = whole.buffers().data();
     shard.load(image, saved ? whole.step.value() : 0);
     if (scheduler != nullptr && saved) scheduler->restore(whole.ledger.place());
   }
@@ -163,7 +163,7 @@ Task<void> served_node(Node& node, Learner& learner, CheckpointStore& checkpoint
   plan.segments = segments;
   plan.eta = eta_at;
   plan.shards = options.logical;
-  const Elements rest = learner.substance() == Substance::Real ? replica.rest().n : Elements(0);
+  const Elements rest = learner.substance() == Substance::Real ? replica.buffers().n : Elements(0);
   Course course{options.epochs, options.last_epoch, 0, rest > Elements(0)};
   if (options.evaluate && learner.held_out() > 0) course.blocks = kBlocks;
   const SampleScheduler scheduler(replica.ledger, course);

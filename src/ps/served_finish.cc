@@ -14,11 +14,11 @@ Task<void> ServedWorker::end_epoch() {
   Ask ask;
   ask.epoch = epoch_;
   Client::Room here;
-  here.rest = replica_.rest();
+  here.rest = replica_.buffers();
   std::vector<std::uint64_t> words;
   here.news = &words;
   while (true) {
-    const Answer answer = co_await client_.task(ask, replica_.rest(), here);
+    const Answer answer = co_await client_.task(ask, replica_.buffers(), here);
     const auto task = static_cast<SampleScheduler::EndOfEpochTask>(answer.task);
     ask.done = answer.task;
     ask.block = answer.block;

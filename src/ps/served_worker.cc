@@ -102,7 +102,7 @@ Task<void> ServedWorker::come_in() {
   ask.epoch = epoch_;
   ask.stops = static_cast<std::uint32_t>(leaves());
   Client::Room here;
-  here.rest = replica_.rest();
+  here.rest = replica_.buffers();
   const Answer answer = co_await client_.enter(ask, here);
   take(answer);
   if (over_) co_return;

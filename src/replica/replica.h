@@ -68,12 +68,12 @@ struct Replica {
     g_now_ = 1 - g_now_;
   }
 
-  // The state: parameters, then the rest of the model's state (learner/layout.h), and the
+  // The state: parameters, then the model's buffers (running statistics; learner/layout.h), and the
   // optimizer's slots, one after the other.
   Range w() { return seen_.value_or(whole_w()); }
   Range slots() { return copies_[now_].slots.all(); }
   Range parameters() { return w().slice(Elements(0), N); }
-  Range rest() { return w().slice(N, w().n - N); }
+  Range buffers() { return w().slice(N, w().n - N); }
 
   // While parts of the parameters are with their owners (held_parts.h): where they are seen as one,
   // to be read only; and the own array, in which they are not up to date then.

@@ -56,7 +56,7 @@ Task<void> StateTransfer::announce_to(const Group& group, NodeId to) {
 }
 
 void StateTransfer::write_words() {
-  const std::span<const float> rest = replica_.rest().data();
+  const std::span<const float> rest = replica_.buffers().data();
   rest_.assign(rest.begin(), rest.end());
   const Progress now = replica_.progress();
   words_ = {initial_ ? 1U : 0U, now.step.value(), now.lineage.value(), now.ledger.epoch};

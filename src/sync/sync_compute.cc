@@ -247,25 +247,25 @@ void SyncStep::keep_rest() {
   rest_next_.clear();
   rest_kept_ = false;
   if (!replica_.valid) return;
-  const std::span<float> rest = replica_.rest().data();
+  const std::span<float> rest = replica_.buffers().data();
   rest_before_.assign(rest.begin(), rest.end());
   rest_kept_ = true;
 }
 
 // Of a step that is given up nothing stays.
 void SyncStep::put_rest_back() {
-  if (rest_kept_) std::ranges::copy(rest_before_, replica_.rest().data().begin());
+  if (rest_kept_) std::ranges::copy(rest_before_, replica_.buffers().data().begin());
 }
 
 // As the own micro-shard of that number has left it.
 void SyncStep::keep_rest_after(std::size_t micro_shard) {
-  const std::span<float> rest = replica_.rest().data();
+  const std::span<float> rest = replica_.buffers().data();
   rest_after_.resize(micro_shard * rest.size());
   rest_after_.insert(rest_after_.end(), rest.begin(), rest.end());
 }
 
 void SyncStep::take_rest() {
-  const std::size_t count = replica_.rest().data().size();
+  const std::size_t count = replica_.buffers().data().size();
   keep_rest_after(count == 0 ? 0 : rest_after_.size() / count);
   put_rest_back();
 }
@@ -273,7 +273,7 @@ void SyncStep::take_rest() {
 // The mean over the micro-shards, by samples; what is no number is taken from the first that
 // counts.
 Task<void> SyncStep::average_rest(const Group& group) {
-  const std::size_t count = replica_.rest().data().size();
+  const std::size_t count = replica_.buffers().data().size();
   if (count == 0) co_return;
   const std::uint64_t P = group.size();
   std::vector<std::size_t> place(micro_shards_.size());  // of each micro-shard's among its worker's

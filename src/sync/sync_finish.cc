@@ -115,7 +115,7 @@ Task<void> SyncStep::finish(const Group& group) {
   } else {
     co_await apply(replica_.g().all());
   }
-  if (!rest_next_.empty()) std::ranges::copy(rest_next_, replica_.rest().data().begin());
+  if (!rest_next_.empty()) std::ranges::copy(rest_next_, replica_.buffers().data().begin());
   rest_kept_ = false;  // It was that of the step before.
   const Duration after = std::max(Duration(0), node_.env.now() - begun_ - report_.compute);
   (group.size() == 1 ? report_.update : report_.wait) = after;

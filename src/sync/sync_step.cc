@@ -72,7 +72,7 @@ void SyncStep::begin_view(const View& view, std::vector<bool> guests) {
   // What of it can be begun early is in sync_priority.cc.
   in_chunks_ = options_.recipe.priority && !one_host;
   goes_early_ = in_chunks_ && updater == Updater::Everyone && view.size() > 1 &&
-                rounds(options_.rule) == 0 && replica_.rest().n == Elements(0) &&
+                rounds(options_.rule) == 0 && replica_.buffers().n == Elements(0) &&
                 options_.recipe.balance == Balance::Even && options_.recipe.accumulate == 1 &&
                 options_.recipe.epoch_fraction >= 1;
   gate_.reset();
@@ -80,7 +80,7 @@ void SyncStep::begin_view(const View& view, std::vector<bool> guests) {
   added_late_ = in_place_ && updater == Updater::Owners && view.size() > 1 &&
                 options_.recipe.shards == 0 && rounds(options_.rule) == 0;
   // Running statistics are written by forward passes, beside the parameters.
-  const bool parameters_stay = added_late_ && replica_.rest().n == Elements(0) &&
+  const bool parameters_stay = added_late_ && replica_.buffers().n == Elements(0) &&
                                replica_.g().bytes().size >= options_.hold_parameters;
   // Two that make both parts (finish_parts) have all of them anyway; norms may need them whole.
   const bool slots_stay = in_place_ && updater == Updater::Owners &&
