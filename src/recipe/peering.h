@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/choice.h"
 #include "codec/encoding.h"
 #include "collective/topology.h"
 
@@ -36,7 +37,6 @@ Algorithm parse_algorithm(std::string_view name);  // an unknown one is a Config
 enum class Combine : std::uint8_t { None, Mean, Vote };
 
 inline constexpr std::uint32_t kLearnersMost = 16;  // of a worker
-inline constexpr double kAuto = -1;                 // of rates: by the number of workers
 
 struct Peering {
   Algorithm algorithm = Algorithm::Average;

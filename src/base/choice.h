@@ -1,0 +1,202 @@
+// Choices by name: sum types whose alternatives have names and parameters, as `topk:0.01`.
+//
+// An alternative is a plain struct that says all there is to say about it:
+//
+//   struct Topk {
+//     static constexpr std::string_view kName = "topk";
+//     static constexpr std::string_view kHelp = "the elements of largest magnitude";
+//     double ratio = 0.01;
+//     static constexpr auto parameters() {
+//       return std::tuple{Parameter{"ratio", &Topk::ratio, "part of the elements", {1e-6, 1}}};
+//     }
+//     bool operator==(const Topk&) const = default;
+//   };
+//
+// and a choice is a list of them: `using Sparse = std::variant<Topk, RandomK>;`. Everything else is
+// derived from that list: the text forms, the flags, `--help`, the tables of the docs, and the
+// messages for what is wrong. So a new alternative touches its own file and the list.
+//
+// The text form of an alternative is its name, then its parameters in order, each after a colon.
+// Parameters at the end may be left out, and have their defaults then. A switch is written as its
+// name. An alternative whose name is empty is written as its parameters alone: `4`.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace shoal {
+
+// A number that follows from others, written `auto`.
+inline constexpr double kAuto = -1;
+
+// Which numbers a parameter takes.
+struct Limits {
+  double least = 0;
+  double most = std::numeric_limits<double>::infinity();
+  bool or_auto = false;
+  bool above_least = false;  // least itself is not allowed
+};
+
+enum class Print : std::uint8_t {
+  Always,
+  IfSet,  // the text form leaves the parameter out while it has its default
+};
+
+template <class Owner, class Value>
+struct Parameter {
+  std::string_view name;
+  Value Owner::*field;
+  std::string_view help;  // a phrase: "part of the elements"
+  Limits limits{};
+  Print print = Print::Always;
+};
+
+// A parameter of one value: reads and writes a field of it. Lives no longer than the value.
+struct Setting {
+  std::string_view name;
+  std::string_view help;
+  Limits limits;
+  bool is_switch = false;
+  bool printed = true;
+  std::string range;  // "a whole number from 1 on"
+  std::function<std::string()> text;
+  std::function<void(std::string_view)> set;  // throws ConfigError
+};
+
+// The text forms of single values. `read_value` throws ConfigError with what is allowed.
+std::string value_text(bool value, const Limits& limits);
+std::string value_text(double value, const Limits& limits);
+std::string value_text(std::uint64_t value, const Limits& limits);
+void read_value(std::string_view text, const Limits& limits, bool& value);
+void read_value(std::string_view text, const Limits& limits, double& value);
+void read_value(std::string_view text, const Limits& limits, std::uint64_t& value);
+void read_value(std::string_view text, const Limits& limits, std::uint32_t& value);
+std::string range_text(const Limits& limits, bool whole);
+
+namespace detail {
+
+// One alternative by itself, for messages and parsing.
+struct AlternativeForm {
+  std::string_view name;
+  std::vector<Setting> settings;
+};
+std::string print_form(const AlternativeForm& form);
+// The words behind the name. Throws ConfigError.
+void read_settings(const AlternativeForm& form, std::string_view words);
+[[noreturn]] void refuse_name(std::string_view flag, std::string_view text,
+                              const std::vector<std::string>& known);
+[[noreturn]] void refuse_settings(std::string_view flag, std::string_view text,
+                                  std::string_view why);
+
+template <class Owner, class Value>
+Setting setting_of(const Parameter<Owner, Value>& parameter, Owner& owner) {
+  Setting setting;
+  setting.name = parameter.name;
+  setting.help = parameter.help;
+  setting.limits = parameter.limits;
+  const auto field = parameter.field;
+  const Limits limits = parameter.limits;
+  setting.is_switch = std::same_as<Value, bool>;
+  setting.printed = parameter.print == Print::Always || !(owner.*field == Owner().*field);
+  if constexpr (std::is_arithmetic_v<Value>) {
+    setting.range = range_text(limits, !std::same_as<Value, double>);
+    using Wide = std::conditional_t<std::unsigned_integral<Value> && !std::same_as<Value, bool>,
+                                    std::uint64_t, Value>;
+    setting.text = [&owner, field, limits] {
+      return value_text(static_cast<Wide>(owner.*field), limits);
+    };
+    setting.set = [&owner, field, limits](std::string_view text) {
+      read_value(text, limits, owner.*field);
+    };
+  } else {
+    // A type with text forms of its own.
+    setting.text = [&owner, field] { return to_string(owner.*field); };
+    setting.set = [&owner, field](std::string_view text) { read_value(text, owner.*field); };
+  }
+  return setting;
+}
+
+}  // namespace detail
+
+// The parameters of an alternative, in order.
+template <class Alternative>
+std::vector<Setting> settings_of(Alternative& value) {
+  std::vector<Setting> settings;
+  if constexpr (requires { Alternative::parameters(); })
+    std::apply(
+        [&](const auto&... parameter) {
+          (settings.push_back(detail::setting_of(parameter, value)), ...);
+        },
+        Alternative::parameters());
+  return settings;
+}
+template <class... Alternatives>
+std::vector<Setting> settings_of(std::variant<Alternatives...>& choice) {
+  return std::visit([](auto& value) { return settings_of(value); }, choice);
+}
+
+template <class... Alternatives>
+std::string_view name_of(const std::variant<Alternatives...>& choice) {
+  return std::visit([](const auto& value) { return value.kName; }, choice);
+}
+
+// f(Alternative()) for each, in the order of the list.
+template <class Choice, class F>
+void for_each_alternative(F&& f) {
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (f(std::variant_alternative_t<I, Choice>()), ...);
+  }
+  (std::make_index_sequence<std::variant_size_v<Choice>>());
+}
+
+template <class Choice>
+std::vector<std::string> names_of() {
+  std::vector<std::string> names;
+  for_each_alternative<Choice>([&](const auto& value) { names.emplace_back(value.kName); });
+  return names;
+}
+
+// `topk:0.01`.
+template <class... Alternatives>
+std::string choice_text(const std::variant<Alternatives...>& choice) {
+  auto copy = choice;
+  return detail::print_form({name_of(copy), settings_of(copy)});
+}
+
+// Throws ConfigError with the flag, the text and what is allowed.
+template <class Choice>
+Choice parse_choice(std::string_view flag, std::string_view text) {
+  const std::size_t colon = text.find(':');
+  const std::string_view name = text.substr(0, colon);
+  const auto words = [&](std::string_view of) {
+    if (of.empty()) return text;
+    return colon == std::string_view::npos ? std::string_view() : text.substr(colon);
+  };
+  bool found = false;
+  Choice choice;
+  const auto take = [&](const auto& value, std::string_view of) {
+    if (found || value.kName != of) return;
+    found = true;
+    choice = value;
+    try {
+      detail::read_settings({of, settings_of(choice)}, words(of));
+    } catch (const std::exception& error) {
+      detail::refuse_settings(flag, text, error.what());
+    }
+  };
+  for_each_alternative<Choice>([&](const auto& value) { take(value, name); });
+  for_each_alternative<Choice>([&](const auto& value) { take(value, ""); });
+  if (!found) detail::refuse_name(flag, text, names_of<Choice>());
+  return choice;
+}
+
+}  // namespace shoal
