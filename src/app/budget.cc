@@ -3,17 +3,16 @@
 #include <fmt/core.h>
 
 #include <cmath>
-#include <cstdlib>
 
 #include "base/error.h"
+#include "base/parse.h"
 
 namespace shoal {
 
 TrainingBudget parse_budget(const std::string& text) {
-  char* end = nullptr;
-  const double n = std::strtod(text.c_str(), &end);
-  const std::string unit = end;
-  const bool number = end != text.c_str() && std::isfinite(n) && n > 0;
+  std::string_view unit = text;
+  const double n = take_number<double>(unit).value_or(0);
+  const bool number = std::isfinite(n) && n > 0;
   TrainingBudget budget;
   if (unit == "s") budget.seconds = n;
   if (unit == "m" || unit == "min") budget.seconds = 60 * n;

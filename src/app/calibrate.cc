@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -11,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "base/parse.h"
 #include "collective/reduce.h"
 #include "optim/update.h"
 #include "runtime/live/live_env.h"
@@ -93,18 +93,16 @@ ElementCosts parse_element_costs(std::string_view text) {
     if (it == known.end())
       throw ConfigError(fmt::format("--ns-per-element {}: '{}' is no work. {}", whole, name,
                                     suggest(name, known)));
-    double value = 0;
     const std::string_view number =
         equals == std::string_view::npos ? std::string_view() : word.substr(equals + 1);
-    const char* const end = number.data() + number.size();
-    const auto [stopped, error] = std::from_chars(number.data(), end, value);
-    if (error != std::errc{} || stopped != end || !std::isfinite(value) || value < 0)
+    const auto value = parse_number<double>(number, {.least = 0});
+    if (!value)
       throw ConfigError(fmt::format(
           "--ns-per-element {}: '{}' has no number of nanoseconds behind it, as reduce=0.5 has",
           whole, word));
     double* const targets[] = {&costs.reduce, &costs.update, &costs.copy, &costs.encode,
                                &costs.decode};
-    *targets[it - known.begin()] = value;
+    *targets[it - known.begin()] = *value;
   }
   return costs;
 }

@@ -4,15 +4,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <exception>
-#include <system_error>
 #include <type_traits>
 
 #include "app/build_info.h"
 #include "base/error.h"
 #include "base/nearest.h"
+#include "base/parse.h"
 
 namespace shoal {
 namespace {
@@ -26,15 +25,17 @@ class UsageError : public ConfigError {
 // CLI11 would turn -1 into an unsigned number and clip one that is too large; here both are
 // refused.
 template <class Number>
-void parse_number(const std::string& name, const std::string& text, Number& number) {
-  const auto* end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, number);
-  if (error == std::errc{} && stopped == end) return;
-  constexpr auto* kKind = std::is_floating_point_v<Number> ? "a number"
-                          : std::is_unsigned_v<Number>     ? "a whole number from 0 on"
-                                                           : "a whole number";
-  const auto* size = error == std::errc::result_out_of_range ? " that fits into 64 bits" : "";
-  throw CLI::ValidationError(name, fmt::format("'{}' is not {}{}", text, kKind, size));
+void set_number(const std::string& name, const std::string& text, Number& number) {
+  const auto parsed = parse_number<Number>(text);
+  if (!parsed) {
+    constexpr NumberRange<Number> kRange;
+    const std::string expected =
+        std::is_integral_v<Number>
+            ? fmt::format("a whole number from {} to {}", kRange.least, kRange.most)
+            : "a finite number";
+    throw CLI::ValidationError(name, fmt::format("'{}' is not {}", text, expected));
+  }
+  number = *parsed;
 }
 
 CLI::Option* add_to(CLI::App& app, const Option& option, bool* target) {
@@ -49,7 +50,7 @@ template <class Number>
 requires std::is_arithmetic_v<Number> CLI::Option* add_to(CLI::App& app, const Option& option,
                                                           Number* target) {
   const auto parse = [&option, target](const std::string& text) {
-    parse_number(option.name, text, *target);
+    set_number(option.name, text, *target);
   };
   return app.add_option_function<std::string>(option.name, parse, option.help)
       ->type_name(std::is_integral_v<Number> ? "INTEGER" : "NUMBER")

@@ -3,11 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 
 #include "app/budget.h"
 #include "base/error.h"
+#include "base/parse.h"
 #include "data/partition.h"
 #include "launch/ranks.h"
 #include "ps/served.h"
@@ -17,17 +16,8 @@
 namespace shoal {
 namespace {
 
-double number(const char* flag, const std::string& text) {
-  double value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || stopped != end || !std::isfinite(value))
-    throw ConfigError(fmt::format("{} {}: needed is a number", flag, text));
-  return value;
-}
-
 void set(double& to, const char* flag, const std::string& text) {
-  if (!text.empty()) to = number(flag, text);
+  if (!text.empty()) to = require_number<double>(flag, text, "a number");
 }
 
 // A constant that the rule does not use would be given in vain.
@@ -284,7 +274,7 @@ double eta_of(const TrainFlags& f, const Rule& rule) {
     const double times = to_string(rule.kind) == system.optimizer ? system.eta_times : 1;
     return times * (to_string(rule.kind) == habit.optimizer ? habit.eta : usual_eta(rule.kind));
   }
-  const double eta = number("--lr", f.eta);
+  const auto eta = require_number<double>("--lr", f.eta, "a number above 0, or auto");
   if (eta <= 0) throw ConfigError(fmt::format("--lr {}: take a number above 0", f.eta));
   return eta;
 }
@@ -350,11 +340,8 @@ ComputeWish wish_of(const TrainFlags& f) {
   wish.flush_denormals = f.denormals == "flush";
   wish.deterministic = f.reproducible;
   if (f.threads != "auto") {
-    const double threads = number("--threads", f.threads);
-    if (threads < 1 || threads > 1024 || threads != std::floor(threads))
-      throw ConfigError(
-          fmt::format("--threads {}: take a whole number from 1 to 1024, or auto", f.threads));
-    wish.threads = static_cast<int>(threads);
+    wish.threads = require_number<int>("--threads", f.threads,
+                                       "a whole number from 1 to 1024, or auto", {1, 1024});
   } else if (f.reproducible) {
     wish.threads = 1;
   }

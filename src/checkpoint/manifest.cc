@@ -1,12 +1,12 @@
 #include "checkpoint/manifest.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <set>
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/parse.h"
 #include "checkpoint/sha256.h"
 
 namespace shoal {
@@ -20,13 +20,6 @@ std::string digest_of(std::string_view text) {
 
 bool is_sha256(std::string_view text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
-std::optional<std::uint64_t> to_number(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return {};
-  return number;
 }
 
 // Reads the lines of a manifest, one after the other.
@@ -59,7 +52,7 @@ class Lines {
 ManifestPart parse_part(std::string_view line, const Lines& lines) {
   const std::size_t first = std::min(line.find(' '), line.size());
   const std::string_view rest = line.substr(std::min(first + 1, line.size()));
-  const std::optional<std::uint64_t> size = to_number(line.substr(0, first));
+  const std::optional<std::uint64_t> size = parse_number<std::uint64_t>(line.substr(0, first));
   if (!size) lines.fail("has no size");
   const std::string_view sha = rest.substr(0, 64);
   if (!is_sha256(sha) || rest.substr(64, 1) != " ") lines.fail("has no SHA-256");
@@ -95,7 +88,7 @@ Manifest parse_manifest(std::string_view text) {
                     "written it",
                     version, kManifestVersion));
   Manifest manifest;
-  const std::optional<std::uint64_t> step = to_number(lines.next("step"));
+  const std::optional<std::uint64_t> step = parse_number<std::uint64_t>(lines.next("step"));
   if (!step) lines.fail("has no step");
   manifest.step = Step(*step);
 

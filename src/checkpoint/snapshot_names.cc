@@ -1,8 +1,9 @@
 #include "checkpoint/snapshot_names.h"
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
+
+#include "base/parse.h"
 
 namespace shoal {
 namespace {
@@ -16,11 +17,8 @@ std::string step_name(Step step) { return fmt::format("{}{}", kStepPrefix, step)
 std::optional<Step> step_at_end(std::string_view name) {
   const std::size_t at = name.rfind(kStepPrefix);
   if (at == std::string_view::npos) return {};
-  const std::string_view digits = name.substr(at + kStepPrefix.size());
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error != std::errc() || end != digits.data() + digits.size()) return {};
-  return Step(number);
+  const auto number = parse_number<std::uint64_t>(name.substr(at + kStepPrefix.size()));
+  return number ? std::optional(Step(*number)) : std::nullopt;
 }
 
 std::vector<Step> published_steps(const std::vector<std::string>& names) {

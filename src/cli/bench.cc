@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "base/parse.h"
 #include "bench/codec_bench.h"
 #include "bench/collective_bench.h"
 #include "bench/collective_rank.h"
@@ -176,13 +177,12 @@ std::vector<std::string> words_in(const std::string& list) {
 }
 
 std::vector<std::uint64_t> sizes_in(const std::string& list) {
-  std::vector<std::uint64_t> sizes;
-  for (const std::string& word : words_in(list)) {
-    const std::uint64_t n = std::strtoull(word.c_str(), nullptr, 10);
-    if (std::to_string(n) != word || n % sizeof(float) != 0 || n > std::uint64_t{16} << 30U)
-      throw ConfigError(fmt::format("--bytes {}: needed is a list of multiples of 4", list));
-    sizes.push_back(n);
-  }
+  constexpr std::string_view kExpected = "multiples of 4 up to 16 GiB, as 4096,4194304";
+  constexpr NumberRange<std::uint64_t> kSizes{0, std::uint64_t{16} << 30U};
+  auto sizes = require_numbers("--bytes", list, kExpected, kSizes);
+  for (const std::uint64_t n : sizes)
+    if (n % sizeof(float) != 0)
+      throw ConfigError(fmt::format("--bytes {}: expected {}", list, kExpected));
   return sizes;
 }
 
@@ -240,13 +240,8 @@ ExitCode run_training(const BenchFlags& o, const TrainOptions& t) {
   train.peer = t.peer;
   train.python = t.python;
   train.models = words_in(t.models);
-  train.threads.clear();
-  for (const std::string& word : words_in(t.threads)) {
-    const int n = std::atoi(word.c_str());
-    if (n < 1 || n > 1024 || std::to_string(n) != word)
-      throw ConfigError(fmt::format("--threads {}: needed is a list of whole numbers", t.threads));
-    train.threads.push_back(n);
-  }
+  train.threads =
+      require_numbers<int>("--threads", t.threads, "whole numbers from 1 to 1024", {1, 1024});
   train.rounds = static_cast<int>(o.repeats);
   train.scale = o.scale;
   train.tune = !t.no_tune;

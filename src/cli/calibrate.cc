@@ -4,14 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
-#include <sstream>
 
 #include "app/calibrate_node.h"
 #include "app/predict.h"
 #include "app/scratch_folder.h"
 #include "base/error.h"
+#include "base/parse.h"
 #include "cli/commands.h"
 #include "cli/kept_calibration.h"
 #include "cli/torch_run.h"
@@ -33,18 +32,11 @@ struct CalibrateFlags {
 };
 
 std::vector<std::uint64_t> batches_in(const std::string& text) {
-  std::vector<std::uint64_t> batches;
-  std::istringstream words(text);
-  for (std::string word; std::getline(words, word, ',');) {
-    std::uint64_t n = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), n);
-    if (error != std::errc{} || end != word.data() + word.size() || n < 1)
-      throw ConfigError(fmt::format("--batch {}: needed are whole numbers, as 16,64", text));
-    batches.push_back(n);
-  }
+  auto batches = require_numbers<std::uint64_t>("--batch", text,
+                                                "whole numbers from 1 on, as 16,64", {.least = 1});
   std::ranges::sort(batches);
-  if (batches.empty() || std::ranges::adjacent_find(batches) != batches.end())
-    throw ConfigError(fmt::format("--batch {}: each once, and one at least", text));
+  if (std::ranges::adjacent_find(batches) != batches.end())
+    throw ConfigError(fmt::format("--batch {}: a batch is there twice; give each once", text));
   return batches;
 }
 

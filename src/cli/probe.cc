@@ -3,14 +3,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <filesystem>
 #include <memory>
 #include <numeric>
-#include <sstream>
 
 #include "base/error.h"
+#include "base/parse.h"
 #include "learner/torch_loader/torch_plugin.h"
 #include "runtime/live/live_env.h"
 #include "runtime/task_group.h"
@@ -98,19 +97,6 @@ double measure(LiveLoop& loop, LiveEnv& env, Combination& c, std::uint64_t batch
   return std::chrono::duration<double>(Clock::now() - begin).count() / static_cast<double>(made);
 }
 
-std::vector<int> threads_in(const std::string& text) {
-  std::vector<int> threads;
-  std::istringstream words(text);
-  for (std::string word; std::getline(words, word, ',');) {
-    int n = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), n);
-    if (error != std::errc{} || end != word.data() + word.size() || n < 1)
-      throw ConfigError(fmt::format("--threads {}: needed is a list of whole numbers", text));
-    threads.push_back(n);
-  }
-  return threads;
-}
-
 struct ProbeFlags {
   std::string model, shape, threads = "1", formats = "both";
   std::uint64_t batch = 64;
@@ -130,7 +116,8 @@ ExitCode run_probe(const ProbeFlags& o) {
   ComputeThread compute;
   LiveEnv env(loop, {.compute = &compute});
   std::vector<Combination> all;
-  for (const int threads : threads_in(o.threads)) {
+  for (const int threads : require_numbers<int>(
+           "--threads", o.threads, "whole numbers from 1 on, as 1,2,4", {.least = 1})) {
     for (const bool channels_last : formats) {
       Combination c;
       c.threads = threads;

@@ -164,7 +164,7 @@ std::size_t label_column(const FileView& file, const std::vector<std::string>& f
   const auto found = std::ranges::find(first, *wanted);
   named = found != first.end();
   if (named) return static_cast<std::size_t>(found - first.begin());
-  const std::optional<std::uint64_t> number = parse_count(*wanted);
+  const std::optional<std::uint64_t> number = read_count(*wanted);
   if (!number)
     throw ConfigError(
         fmt::format("{} has no column {}. {}", file.path, shown(*wanted), suggest(*wanted, first)));
@@ -191,7 +191,7 @@ std::uint64_t read_header(CsvTable& table, const std::optional<std::string>& wan
   table.label = label_column(table.file, first, wanted_label, header);
   // Names instead of numbers make a header; the label alone may be a word in any row.
   for (std::size_t c = 0; c < first.size(); ++c)
-    header = header || (c != table.label && !parse_number(first[c]));
+    header = header || (c != table.label && !read_number(first[c]));
   if (!header) return at;
   table.names = first;
   return skip_blank_lines(text, next_line(text, at));

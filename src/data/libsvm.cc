@@ -33,7 +33,7 @@ struct LibsvmFile {
       const std::size_t colon = word.find(':');
       if (colon == std::string_view::npos)
         refuse_line(file, at, "", fmt::format("{} is not written index:value", shown(word)));
-      const std::optional<std::uint64_t> index = parse_count(word.substr(0, colon));
+      const std::optional<std::uint64_t> index = read_count(word.substr(0, colon));
       if (!index || *index == 0 || *index > kFeaturesMax)
         refuse_line(file, at, "",
                     fmt::format("index {} is no whole number from 1 to {}",
@@ -108,7 +108,7 @@ Dataset open_libsvm(std::string_view rest, const DatasetOptions& options,
         at,
         [&](std::string_view label) {
           auto objection = file->labels.see(label, test);
-          if (!objection && !parse_number(label))
+          if (!objection && !read_number(label))
             objection = fmt::format("label {} is no number", shown(label));
           if (objection) refuse_line(file->file, at, "", *objection);
         },

@@ -1,10 +1,10 @@
 #include "data/parse.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "base/nearest.h"
+#include "base/parse.h"
 
 namespace shoal {
 namespace {
@@ -12,15 +12,11 @@ namespace {
 constexpr std::size_t kShownMax = 40;
 
 template <class Number>
-std::optional<Number> parse(std::string_view text) {
+std::optional<Number> read(std::string_view text) {
   text = trimmed(text);
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
-  Number number{};
-  const char* const end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, number);
-  // A number that is too large or too small for 64 bits is a number, but of no use to anyone.
-  if (error != std::errc() || at != end) return {};
-  return number;
+  const std::optional<Number> number = take_number<Number>(text);
+  return text.empty() ? number : std::nullopt;
 }
 
 }  // namespace
@@ -31,10 +27,8 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-std::optional<double> parse_number(std::string_view text) { return parse<double>(text); }
-std::optional<std::uint64_t> parse_count(std::string_view text) {
-  return parse<std::uint64_t>(text);
-}
+std::optional<double> read_number(std::string_view text) { return read<double>(text); }
+std::optional<std::uint64_t> read_count(std::string_view text) { return read<std::uint64_t>(text); }
 
 std::string shown(std::string_view text) {
   std::string out = "'";
@@ -49,7 +43,7 @@ std::string shown(std::string_view text) {
 }
 
 std::optional<std::string> float_objection(std::string_view text, double& value) {
-  const std::optional<double> number = parse_number(text);
+  const std::optional<double> number = read_number(text);
   if (!number) return fmt::format("{} is no number", shown(text));
   if (!std::isfinite(*number)) return fmt::format("{} cannot be learned from", shown(text));
   if (std::abs(*number) > std::numeric_limits<float>::max())
@@ -82,7 +76,7 @@ std::uint64_t SpecKeys::count(const std::string& key, std::uint64_t otherwise, s
                               std::uint64_t hi) {
   const std::optional<std::string> text = word(key);
   if (!text) return otherwise;
-  const std::optional<std::uint64_t> value = parse_count(*text);
+  const std::optional<std::uint64_t> value = read_count(*text);
   if (!value || *value < lo || *value > hi)
     throw ConfigError(fmt::format("{}: {} is {}; it must be a whole number in {} .. {}", of_, key,
                                   shown(*text), lo, hi));
@@ -92,7 +86,7 @@ std::uint64_t SpecKeys::count(const std::string& key, std::uint64_t otherwise, s
 double SpecKeys::number(const std::string& key, double otherwise, double lo, double hi) {
   const std::optional<std::string> text = word(key);
   if (!text) return otherwise;
-  const std::optional<double> value = parse_number(*text);
+  const std::optional<double> value = read_number(*text);
   if (!value || !(*value >= lo && *value <= hi))
     throw ConfigError(fmt::format("{}: {} is {}; it must be a number in {} .. {}", of_, key,
                                   shown(*text), lo, hi));

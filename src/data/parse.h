@@ -18,9 +18,10 @@ inline std::string_view text_of(const FileView& file) {
 }
 
 std::string_view trimmed(std::string_view text);  // of spaces and tabs on both sides
-// As people write it, with spaces around it or a plus before it; nothing for any other text.
-std::optional<double> parse_number(std::string_view text);
-std::optional<std::uint64_t> parse_count(std::string_view text);
+// Numbers as people write them, with spaces around them or a plus before them; the first may also
+// be infinite or NaN. Nothing for any other text.
+std::optional<double> read_number(std::string_view text);
+std::optional<std::uint64_t> read_count(std::string_view text);
 // In quotes and fit for a message: what is long is cut, what is not printable is escaped.
 std::string shown(std::string_view text);
 

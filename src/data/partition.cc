@@ -114,7 +114,7 @@ Partition parse_partition(const std::string& text) {
   if (text == "local") return {PartitionKind::Local};
   if (text == "by-label") return {PartitionKind::ByLabel};
   if (text.starts_with(kDirichlet)) {
-    const std::optional<double> alpha = parse_number(text.substr(kDirichlet.size()));
+    const std::optional<double> alpha = read_number(text.substr(kDirichlet.size()));
     if (!alpha || !(*alpha >= kAlphaMin && *alpha <= kAlphaMax))
       throw ConfigError(fmt::format("partition {}: the number behind the colon must be in {} .. {}",
                                     shown(text), kAlphaMin, kAlphaMax));

@@ -75,7 +75,7 @@ RowLabels::Want wanted_target(SpecKeys& keys) {
 std::optional<std::string> RowLabels::see(std::string_view text, bool test) {
   text = trimmed(text);
   if (text.empty()) return "there is no label";
-  const std::optional<double> number = parse_number(text);
+  const std::optional<double> number = read_number(text);
   if (text_ == Text::Unseen) text_ = number ? Text::Numbers : Text::Words;
   if (text_ == Text::Words) {
     if (want_ == Want::Values) return fmt::format("label {} is no number", shown(text));

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/error.h"
+#include "base/parse.h"
 
 namespace shoal {
 namespace {
@@ -33,10 +33,10 @@ Asked parse_host(const std::string& item, const std::string& list) {
   Asked asked{item.substr(0, colon)};
   if (!is_host_name(asked.host)) throw refuse("is no name of a host");
   if (colon == std::string::npos) return asked;
-  const char* end = item.data() + item.size();
-  const auto [stopped, error] = std::from_chars(item.data() + colon + 1, end, asked.slots);
-  if (error != std::errc{} || stopped != end || asked.slots == 0)
-    throw refuse("should say after its colon how many ranks it takes, at least 1");
+  const auto slots =
+      parse_number<std::uint32_t>(std::string_view(item).substr(colon + 1), {.least = 1});
+  if (!slots) throw refuse("should say after its colon how many ranks it takes, at least 1");
+  asked.slots = *slots;
   return asked;
 }
 

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <cstdlib>
 #include <span>
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/parse.h"
 
 namespace shoal {
 namespace {
@@ -55,13 +55,11 @@ class Settings {
 
  private:
   static std::uint32_t parse(const Setting& s, std::uint32_t max) {
-    std::uint32_t number = 0;
-    const char* end = s.value.data() + s.value.size();
-    const auto [stopped, error] = std::from_chars(s.value.data(), end, number);
-    if (error != std::errc{} || stopped != end || number > max)
+    const auto number = parse_number<std::uint32_t>(s.value, {.most = max});
+    if (!number)
       throw ConfigError(
           fmt::format("{}={} is not a whole number from 0 to {}", s.name, s.value, max));
-    return number;
+    return *number;
   }
   const Lookup* lookup_;
 };

@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/error.h"
+#include "base/parse.h"
 #include "launch/descriptor.h"
 #include "launch/job.h"
 #include "launch/remote.h"
@@ -50,12 +50,10 @@ std::pair<std::string, std::uint16_t> parse_listen(const std::string& text) {
   if (bracketed) address = text.substr(1, close - 1);
   if (address.empty() || address.find_first_of(" \t,/") != std::string::npos)
     throw refuse("that is no address");
-  std::uint16_t number = 0;
-  const auto [stopped, error] = std::from_chars(port.data(), port.data() + port.size(), number);
-  if (!port.empty() &&
-      (error != std::errc{} || stopped != port.data() + port.size() || number == 0))
-    throw refuse("the port should be 1 to 65535");
-  return {address, number};
+  if (port.empty()) return {address, 0};
+  const auto number = parse_number<std::uint16_t>(port, {.least = 1});
+  if (!number) throw refuse("the port should be 1 to 65535");
+  return {address, *number};
 }
 
 // One that nobody listens on now; where it cannot be tried, one that the job's name gives.

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <optional>
 
 #include "base/error.h"
+#include "base/parse.h"
 
 namespace shoal {
 namespace {
@@ -13,11 +13,7 @@ namespace {
 constexpr std::uint32_t kMost = 100'000;
 
 std::optional<std::uint32_t> whole_number(std::string_view text) {
-  std::uint32_t n = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, n);
-  if (error != std::errc{} || stopped != end || n == 0 || n > kMost) return std::nullopt;
-  return n;
+  return parse_number<std::uint32_t>(text, {1, kMost});
 }
 
 }  // namespace

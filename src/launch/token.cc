@@ -9,11 +9,11 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/parse.h"
 #include "launch/descriptor.h"
 
 namespace shoal {
@@ -42,13 +42,10 @@ std::string read_all(int descriptor, const std::string& where) {
 
 std::string token_of_descriptor(const std::string& number) {
   const std::string where = "SHOAL_TOKEN_FD=" + number;
-  int descriptor = -1;
-  const char* end = number.data() + number.size();
-  const auto [stopped, error] = std::from_chars(number.data(), end, descriptor);
-  if (error != std::errc{} || stopped != end || descriptor < 0)
-    throw ConfigError(where + " is not the number of a descriptor");
-  std::string text = read_all(descriptor, where);
-  fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  const auto descriptor = parse_number<int>(number, {.least = 0});
+  if (!descriptor) throw ConfigError(where + " is not the number of a descriptor");
+  std::string text = read_all(*descriptor, where);
+  fcntl(*descriptor, F_SETFD, FD_CLOEXEC);
   return parse_token(text, where);
 }
 

@@ -2,9 +2,8 @@
 
 #include <fmt/core.h>
 
-#include <charconv>
-
 #include "base/error.h"
+#include "base/parse.h"
 
 namespace shoal {
 
@@ -14,14 +13,11 @@ BatchNorm parse_batch_norm(std::string_view text) {
   if (text == "sync") return {BatchNorm::Over::Workers, 0};
   if (!text.starts_with(kGroup))
     throw ConfigError(fmt::format("--batch-norm {}: take local, group:K or sync", text));
-  const std::string_view digits = text.substr(kGroup.size());
-  BatchNorm norm{BatchNorm::Over::Group, 0};
-  const char* const end = digits.data() + digits.size();
-  const auto [stopped, error] = std::from_chars(digits.data(), end, norm.group);
-  if (error != std::errc{} || stopped != end || norm.group < 2)
+  const auto group = parse_number<std::uint32_t>(text.substr(kGroup.size()), {.least = 2});
+  if (!group)
     throw ConfigError(
         fmt::format("--batch-norm {}: a group has 2 samples at least, as in group:32", text));
-  return norm;
+  return {BatchNorm::Over::Group, *group};
 }
 
 std::string to_string(const BatchNorm& norm) {

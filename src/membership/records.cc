@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/parse.h"
 
 namespace shoal {
 namespace {
@@ -127,9 +128,11 @@ ViewRecord parse_view_record(const std::string& key, std::string_view json) {
     for (const Json& row : j.at("members")) record.roster.rows.push_back(row_of(row));
     j.at("reason").get_to(record.roster.reason);
     record.roster.ending = ending_of(j.at("ending").get<int>());
-    for (const auto& [node, life] : j.at("highest").items())
-      record.highest[NodeId(static_cast<std::uint32_t>(std::stoul(node)))] =
-          Incarnation(life.get<std::uint32_t>());
+    for (const auto& [text, life] : j.at("highest").items()) {
+      const auto node = parse_number<std::uint32_t>(text);
+      if (!node) throw Corrupt(fmt::format("'{}' is no number of a node", text));
+      record.highest[NodeId(*node)] = Incarnation(life.get<std::uint32_t>());
+    }
     j.at("by").get_to(record.by);
     return record;
   });

@@ -3,9 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/error.h"
+#include "base/parse.h"
 
 namespace shoal {
 namespace {
@@ -20,12 +20,9 @@ constexpr std::size_t kEpochsMax = 8;
 }
 
 std::uint64_t number(std::string_view text, std::string_view word) {
-  std::uint64_t n = 0;
-  const char* const end = word.data() + word.size();
-  const auto [stopped, error] = std::from_chars(word.data(), end, n);
-  if (error != std::errc{} || stopped != end)
-    refuse_growth(text, fmt::format("'{}' is no whole number", word));
-  return n;
+  const auto n = parse_number<std::uint64_t>(word);
+  if (!n) refuse_growth(text, fmt::format("'{}' is no whole number", word));
+  return *n;
 }
 
 }  // namespace

@@ -3,13 +3,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <numbers>
 #include <optional>
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/parse.h"
 
 namespace shoal {
 
@@ -25,14 +25,6 @@ constexpr std::size_t kMilestonesMax = 1000;
                   text.substr(0, 200), why));
 }
 
-std::optional<double> number(std::string_view word) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error != std::errc() || end != word.data() + word.size() || !std::isfinite(value))
-    return std::nullopt;
-  return value;
-}
-
 // Cuts off and returns what stands before the first `separator`; all of it where there is none.
 std::string_view take(std::string_view& rest, char separator) {
   const std::size_t at = rest.find(separator);
@@ -44,7 +36,7 @@ std::string_view take(std::string_view& rest, char separator) {
 void parse_warmup(std::string_view text, std::string_view length, Schedule& schedule) {
   schedule.warmup_is_part = length.ends_with('%');
   if (schedule.warmup_is_part) length.remove_suffix(1);
-  const auto value = number(length);
+  const auto value = parse_number<double>(length);
   if (!value || *value < 0)
     refuse_schedule(text, "the warm-up takes a number of epochs, or percent");
   if (schedule.warmup_is_part && *value >= 100)
@@ -54,7 +46,7 @@ void parse_warmup(std::string_view text, std::string_view length, Schedule& sche
 
 void parse_milestones(std::string_view text, std::string_view list, Schedule& schedule) {
   while (!list.empty()) {
-    const auto value = number(take(list, ','));
+    const auto value = parse_number<double>(take(list, ','));
     if (!value || *value <= 0) refuse_schedule(text, "its epochs are numbers above 0");
     if (!schedule.milestones.empty() && *value <= schedule.milestones.back())
       refuse_schedule(text, "its epochs must rise");
@@ -109,17 +101,17 @@ Schedule parse_schedule(std::string_view text) {
     schedule.kind = Schedule::Kind::Stairs;
     const bool has_factor = rest.find(':') != std::string_view::npos;
     parse_milestones(text, take(rest, ':'), schedule);
-    const auto factor = has_factor ? number(rest) : schedule.factor;
+    const auto factor = has_factor ? parse_number<double>(rest) : schedule.factor;
     if (!factor || *factor <= 0) refuse_schedule(text, "its factor is a number above 0");
     schedule.factor = *factor;
   } else if (kind == "cosine") {
     schedule.kind = Schedule::Kind::Cosine;
-    const auto part = has_arguments ? number(rest) : 0;
+    const auto part = has_arguments ? parse_number<double>(rest) : 0;
     if (!part || *part < 0 || *part > 1) refuse_schedule(text, "its final value is a part, 0 to 1");
     schedule.final_part = *part;
   } else if (kind == "poly") {
     schedule.kind = Schedule::Kind::Poly;
-    const auto power = has_arguments ? number(rest) : 1;
+    const auto power = has_arguments ? parse_number<double>(rest) : 1;
     if (!power || *power <= 0) refuse_schedule(text, "its power is a number above 0");
     schedule.power = *power;
   } else {

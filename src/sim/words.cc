@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <span>
 #include <string>
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "base/parse.h"
 
 namespace shoal {
 
@@ -70,13 +70,12 @@ struct Word {
     return word;
   }
   double number(double least) {
-    double value = 0;
-    const auto [stopped, error] = std::from_chars(left.data(), left.data() + left.size(), value);
-    if (error != std::errc{} || !std::isfinite(value))
-      refuse(fmt::format("'{}' does not begin with a number", left));
-    if (value < least) refuse(fmt::format("{} is less than {}", value, least));
-    left.remove_prefix(static_cast<std::size_t>(stopped - left.data()));
-    return value;
+    const std::string_view before = left;
+    const auto value = take_number<double>(left);
+    if (!value || !std::isfinite(*value))
+      refuse(fmt::format("'{}' does not begin with a number", before));
+    if (*value < least) refuse(fmt::format("{} is less than {}", *value, least));
+    return *value;
   }
   double quantity(std::span<const Unit> units, std::string_view until) {
     const double value = number(0);

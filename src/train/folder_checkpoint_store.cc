@@ -1,11 +1,11 @@
 #include "train/folder_checkpoint_store.h"
 
 #include <algorithm>
-#include <charconv>
 #include <deque>
 #include <memory>
 
 #include "base/error.h"
+#include "base/parse.h"
 #include "checkpoint/model_file.h"
 
 namespace shoal {
@@ -40,11 +40,9 @@ struct Lines {
 };
 
 std::uint64_t number_of(std::string_view line, std::string_view key, Step step) {
-  std::uint64_t n = 0;
   if (line.starts_with(key) && line.size() > key.size() + 1) {
-    const char* const end = line.data() + line.size();
-    const auto [stopped, error] = std::from_chars(line.data() + key.size() + 1, end, n);
-    if (error == std::errc{} && stopped == end) return n;
+    const auto n = parse_number<std::uint64_t>(line.substr(key.size() + 1));
+    if (n) return *n;
   }
   throw DataError(fmt::format(
       "checkpoint of step {}: '{}' where '{} NUMBER' was expected; was it written by another "
@@ -111,10 +109,8 @@ std::optional<NodeId> worker_of(std::string_view part) {
   if (!part.starts_with(kWorkerPart) || !part.ends_with(kWorkerPartEnd)) return std::nullopt;
   part.remove_prefix(kWorkerPart.size());
   part.remove_suffix(kWorkerPartEnd.size());
-  std::uint32_t node = 0;
-  const auto [stopped, error] = std::from_chars(part.data(), part.data() + part.size(), node);
-  if (error != std::errc{} || stopped != part.data() + part.size()) return std::nullopt;
-  return NodeId(node);
+  const auto node = parse_number<std::uint32_t>(part);
+  return node ? std::optional(NodeId(*node)) : std::nullopt;
 }
 
 std::vector<KeptArray> kept_of(Snapshot& snapshot, const std::string& folder) {

@@ -3,10 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "base/error.h"
+#include "base/parse.h"
 
 namespace shoal {
 namespace {
@@ -41,24 +41,6 @@ Elements cost(double ns, std::uint64_t samples) {
   return Elements(static_cast<std::uint64_t>(std::llround(ns * static_cast<double>(samples))));
 }
 
-std::vector<double> numbers_in(std::string_view text) {
-  std::vector<double> numbers;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (true) {
-    double n = 0;
-    const auto [stopped, error] = std::from_chars(at, end, n);
-    const bool right = error == std::errc{} && std::isfinite(n) && n >= 0;
-    if (!right || (stopped != end && *stopped != ','))
-      throw ConfigError(fmt::format(
-          "--ns-per-sample {}: needed are nanoseconds: in all, or of forward and of each bucket",
-          text));
-    numbers.push_back(n);
-    if (stopped == end) return numbers;
-    at = stopped + 1;
-  }
-}
-
 }  // namespace
 
 double Pace::total() const {
@@ -68,7 +50,9 @@ double Pace::total() const {
 }
 
 Pace parse_pace(std::string_view text, const std::vector<Elements>& buckets) {
-  const std::vector<double> numbers = numbers_in(text);
+  const auto numbers = require_numbers<double>(
+      "--ns-per-sample", text, "nanoseconds: in all, or of forward and of each bucket",
+      {.least = 0});
   Pace pace;
   if (numbers.size() == 1) {
     Elements all;

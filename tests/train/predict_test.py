@@ -87,7 +87,7 @@ class Calibrated(PredictTest):
         done = self.run_shoal("simulate", "--timing-only", "--calibration", file, code=1)
         self.assertIn("no calibration", done.stderr)
         done = self.run_shoal("calibrate", "--batch", "8,x", "--out", file, code=1)
-        self.assertIn("--batch 8,x: needed are whole numbers", done.stderr)
+        self.assertIn("--batch 8,x: expected whole numbers", done.stderr)
         done = self.run_shoal("calibrate", "--batch", "8,8", "--out", file, code=1)
         self.assertIn("each once", done.stderr)
 

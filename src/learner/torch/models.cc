@@ -2,10 +2,9 @@
 
 #include <fmt/core.h>
 
-#include <charconv>
-
 #include "base/error.h"
 #include "base/nearest.h"
+#include "base/parse.h"
 #include "learner/torch/model.h"
 #include "learner/torch/normalize.h"
 
@@ -24,19 +23,19 @@ constexpr Family kFamilies[] = {
 };
 
 std::vector<std::int64_t> numbers_in(const std::string& spec, std::string_view text) {
+  constexpr NumberRange<std::int64_t> kSizes{1, 1'000'000};
   std::vector<std::int64_t> numbers;
   while (!text.empty()) {
-    std::int64_t n = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-    const auto used = static_cast<std::size_t>(end - text.data());
-    const bool separated = used == text.size() || text[used] == '-' || text[used] == ',';
-    if (error != std::errc{} || n <= 0 || n > 1'000'000 || !separated)
+    const std::string_view from_here = text;
+    const auto n = take_number<std::int64_t>(text);
+    const bool separated = text.empty() || text[0] == '-' || text[0] == ',';
+    if (!n || !kSizes.contains(*n) || !separated)
       throw ConfigError(fmt::format(
           "--model {}: '{}' is no list of sizes; write whole numbers from 1 to 1000000, as in "
           "mlp:784-2048-2048-10",
-          spec, text));
-    numbers.push_back(n);
-    text.remove_prefix(std::min(text.size(), used + 1));
+          spec, from_here));
+    numbers.push_back(*n);
+    if (!text.empty()) text.remove_prefix(1);
   }
   return numbers;
 }

@@ -9,13 +9,13 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <memory>
 #include <string_view>
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/parse.h"
 #include "membership/control.h"
 
 namespace shoal {
@@ -43,14 +43,11 @@ struct HostAndPort {
 HostAndPort split(const std::string& address) {
   const std::size_t colon = address.rfind(':');
   HostAndPort parts;
-  std::uint16_t port = 0;
   bool good = colon != std::string::npos && colon > 0;
   if (good) {
     parts.host = address.substr(0, colon);
     parts.port = address.substr(colon + 1);
-    const char* const end = parts.port.data() + parts.port.size();
-    const auto [stop, error] = std::from_chars(parts.port.data(), end, port);
-    good = error == std::errc() && stop == end && port != 0;
+    good = parse_number<std::uint16_t>(parts.port, {.least = 1}).has_value();
     if (parts.host.size() > 2 && parts.host.front() == '[' && parts.host.back() == ']')
       parts.host = parts.host.substr(1, parts.host.size() - 2);
   }

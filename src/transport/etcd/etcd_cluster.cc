@@ -1,11 +1,11 @@
 #include "transport/etcd/etcd_cluster.h"
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 #include <utility>
 
 #include "base/error.h"
+#include "base/parse.h"
 
 namespace shoal {
 namespace {
@@ -37,12 +37,9 @@ std::string parse_endpoint(const std::string& list, std::string_view part) {
   const std::string_view forbidden = bracketed ? "/?#@ " : "/?#@ :[]";
   if (host.empty() || host.find_first_of(forbidden) != std::string_view::npos)
     bad_endpoint(list, part, "has no usable host");
-  unsigned number = 0;
-  const char* const end = port.data() + port.size();
-  const auto [at, error] = std::from_chars(port.data(), end, number);
-  if (error != std::errc() || at != end || number == 0 || number > 65535)
-    bad_endpoint(list, part, "has no port between 1 and 65535");
-  return fmt::format("{}{}:{}", kScheme, host, number);
+  const auto number = parse_number<std::uint16_t>(port, {.least = 1});
+  if (!number) bad_endpoint(list, part, "has no port between 1 and 65535");
+  return fmt::format("{}{}:{}", kScheme, host, *number);
 }
 
 // What passes by itself: a server that starts, stops, has lost its leader or has too much to do.

@@ -1,11 +1,11 @@
 #include "transport/etcd/etcd_json.h"
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/error.h"
+#include "base/parse.h"
 #include "transport/etcd/base64.h"
 
 namespace shoal {
@@ -108,11 +108,8 @@ const Json* find(const Json& object, const char* name) {
 std::int64_t number_of(const Json& value, const char* name) {
   if (value.is_number_integer()) return value.get<std::int64_t>();
   if (value.is_string()) {
-    const auto& text = value.get_ref<const std::string&>();
-    std::int64_t result = 0;
-    const char* const end = text.data() + text.size();
-    const auto [at, error] = std::from_chars(text.data(), end, result);
-    if (error == std::errc() && at == end) return result;
+    const auto number = parse_number<std::int64_t>(value.get_ref<const std::string&>());
+    if (number) return *number;
   }
   throw Unreadable{fmt::format("\"{}\" is no number", name)};
 }
