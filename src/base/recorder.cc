@@ -9,17 +9,45 @@
 
 namespace shoal {
 
-std::string_view to_string(EventKind kind) {
-  static constexpr std::array<std::string_view, kEventKinds> kNames = {
-      "send posted",   "send done",    "recv posted",      "recv done",       "message dropped",
-      "op cancelled",  "RANGE REUSED", "view seen",        "fenced out",      "share added",
-      "step applied",  "state agreed", "checkpoint begun", "checkpoint done", "checkpoint read",
-      "worker done",   "read served",  "message sent",     "message taken",   "weight held",
-      "weight sent",   "weight taken", "model moved",      "result formed",   "node started",
-      "node crashed",  "node frozen",  "node thawed",      "fault begun",     "fault ended",
-      "file data lost"};
-  return kNames[static_cast<std::size_t>(kind)];
-}
+namespace {
+
+using enum EventKind;
+constexpr auto kEventNames = names<EventKind>({{SendPosted, "send posted"},
+                                               {SendDone, "send done"},
+                                               {RecvPosted, "recv posted"},
+                                               {RecvDone, "recv done"},
+                                               {MessageDropped, "message dropped"},
+                                               {OpCancelled, "op cancelled"},
+                                               {RangeReused, "RANGE REUSED"},
+                                               {ViewSeen, "view seen"},
+                                               {FencedOut, "fenced out"},
+                                               {ShareAdded, "share added"},
+                                               {StepApplied, "step applied"},
+                                               {StateAgreed, "state agreed"},
+                                               {CheckpointBegun, "checkpoint begun"},
+                                               {CheckpointDone, "checkpoint done"},
+                                               {CheckpointRead, "checkpoint read"},
+                                               {WorkerDone, "worker done"},
+                                               {ReadServed, "read served"},
+                                               {MessageSent, "message sent"},
+                                               {MessageTaken, "message taken"},
+                                               {WeightHeld, "weight held"},
+                                               {WeightSent, "weight sent"},
+                                               {WeightTaken, "weight taken"},
+                                               {ModelMoved, "model moved"},
+                                               {ResultFormed, "result formed"},
+                                               {NodeStarted, "node started"},
+                                               {NodeCrashed, "node crashed"},
+                                               {NodeFrozen, "node frozen"},
+                                               {NodeThawed, "node thawed"},
+                                               {FaultBegun, "fault begun"},
+                                               {FaultEnded, "fault ended"},
+                                               {FileDataLost, "file data lost"}});
+static_assert(kEventNames.size() == kEventKinds);
+
+}  // namespace
+
+std::string_view to_string(EventKind kind) { return kEventNames.of(kind); }
 
 std::string describe(const Event& e) {
   std::string peer = e.peer == kNobody ? std::string("-") : fmt::format("{}", e.peer);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "base/names.h"
 #include "base/types.h"
 
 namespace shoal {
@@ -57,7 +58,7 @@ enum class EventKind : std::uint8_t {
   FileDataLost,  // a = files
 };
 std::string_view to_string(EventKind kind);
-inline constexpr std::size_t kEventKinds = static_cast<std::size_t>(EventKind::FileDataLost) + 1;
+inline constexpr std::size_t kEventKinds = count_up_to(EventKind::FileDataLost);
 
 inline constexpr std::uint64_t kNoPosition = ~std::uint64_t{0};
 

@@ -6,12 +6,13 @@
 #include <cstdint>
 #include <deque>
 
+#include "base/names.h"
 #include "base/types.h"
 
 namespace shoal {
 
 enum class SampleEnd : std::uint8_t { Applied, Dropped, Lost, Partial };
-inline constexpr std::size_t kSampleEnds = 4;
+inline constexpr std::size_t kSampleEnds = count_up_to(SampleEnd::Partial);
 
 class Leases {
  public:

@@ -1,30 +1,25 @@
 #include "encoded/all_reduce.h"
 
-#include <fmt/core.h>
-
-#include <bit>
-#include <string>
-#include <vector>
-
-#include "base/error.h"
-#include "base/nearest.h"
 #include "encoded/forms.h"
 
 namespace shoal {
 namespace {
 
-constexpr std::array<std::string_view, kEncodedForms> kNames = {
-    "auto", "gather", "direct", "ring", "halving-doubling", "sparse", "kylix"};
+constexpr auto kFormNames = names<EncodedForm>({{EncodedForm::Auto, "auto"},
+                                                {EncodedForm::Gather, "gather"},
+                                                {EncodedForm::Direct, "direct"},
+                                                {EncodedForm::Ring, "ring"},
+                                                {EncodedForm::HalvingDoubling, "halving-doubling"},
+                                                {EncodedForm::Sparse, "sparse"},
+                                                {EncodedForm::Kylix, "kylix"}});
+static_assert(kFormNames.size() == kEncodedForms);
 
 }  // namespace
 
-std::string_view to_string(EncodedForm form) { return kNames[static_cast<std::size_t>(form)]; }
+std::string_view to_string(EncodedForm form) { return kFormNames.of(form); }
 
 EncodedForm parse_encoded_form(std::string_view name) {
-  for (std::size_t i = 0; i < kEncodedForms; ++i)
-    if (kNames[i] == name) return static_cast<EncodedForm>(i);
-  const std::vector<std::string> known(kNames.begin(), kNames.end());
-  throw ConfigError(fmt::format("unknown --encoded-by '{}'. {}", name, suggest(name, known)));
+  return kFormNames.parse("--encoded-by", name);
 }
 
 EncodedForm form_for(const Encoding& encoding, std::uint64_t P) {

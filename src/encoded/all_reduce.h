@@ -18,10 +18,10 @@
 // Failure: as any collective; the range is undefined then, and the encoder goes on as before.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string_view>
 
+#include "base/names.h"
 #include "collective/group.h"
 #include "encoded/encoder.h"
 #include "runtime/range.h"
@@ -38,7 +38,7 @@ enum class EncodedForm : std::uint8_t {
   Sparse,
   Kylix
 };
-inline constexpr std::size_t kEncodedForms = 7;
+inline constexpr std::size_t kEncodedForms = count_up_to(EncodedForm::Kylix);
 std::string_view to_string(EncodedForm form);
 EncodedForm parse_encoded_form(std::string_view name);  // an unknown one is a ConfigError
 

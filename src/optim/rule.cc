@@ -2,13 +2,10 @@
 
 #include <fmt/core.h>
 
-#include <array>
 #include <cmath>
 #include <utility>
-#include <vector>
 
 #include "base/error.h"
-#include "base/nearest.h"
 
 namespace shoal {
 
@@ -27,6 +24,17 @@ bool has_epsilon(RuleKind kind) {
   return is_adam(kind) || kind == RuleKind::Adagrad || kind == RuleKind::Rmsprop;
 }
 
+constexpr auto kRuleNames = names<RuleKind>({{RuleKind::Sgd, "sgd"},
+                                             {RuleKind::Momentum, "momentum"},
+                                             {RuleKind::Nesterov, "nesterov"},
+                                             {RuleKind::Adagrad, "adagrad"},
+                                             {RuleKind::Rmsprop, "rmsprop"},
+                                             {RuleKind::Adam, "adam"},
+                                             {RuleKind::AdamW, "adamw"},
+                                             {RuleKind::Lars, "lars"},
+                                             {RuleKind::Lamb, "lamb"}});
+static_assert(kRuleNames.size() == kRuleKinds);
+
 void require(bool allowed, const Rule& rule, std::string_view what, double value,
              std::string_view range) {
   if (allowed) return;
@@ -36,11 +44,7 @@ void require(bool allowed, const Rule& rule, std::string_view what, double value
 
 }  // namespace
 
-std::string_view to_string(RuleKind kind) {
-  static constexpr std::array<std::string_view, kRuleKinds> kNames = {
-      "sgd", "momentum", "nesterov", "adagrad", "rmsprop", "adam", "adamw", "lars", "lamb"};
-  return kNames[static_cast<std::size_t>(kind)];
-}
+std::string_view to_string(RuleKind kind) { return kRuleNames.of(kind); }
 
 std::string name_of(const Rule& rule) {
   return rule.own != nullptr ? rule.own->name : std::string(to_string(rule.kind));
@@ -83,13 +87,7 @@ Rule default_rule(RuleKind kind) {
 }
 
 Rule parse_rule(std::string_view name) {
-  std::vector<std::string> known;
-  for (std::size_t i = 0; i < kRuleKinds; ++i) {
-    const auto kind = static_cast<RuleKind>(i);
-    if (name == to_string(kind)) return default_rule(kind);
-    known.emplace_back(to_string(kind));
-  }
-  throw ConfigError(fmt::format("there is no optimizer '{}'. {}", name, suggest(name, known)));
+  return default_rule(kRuleNames.parse("--optimizer", name));
 }
 
 void require_valid(const Rule& rule) {

@@ -23,6 +23,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/names.h"
 #include "shoal/update.h"
 
 namespace shoal {
@@ -38,7 +39,7 @@ enum class RuleKind : std::uint8_t {
   Lars,
   Lamb
 };
-inline constexpr std::size_t kRuleKinds = 9;
+inline constexpr std::size_t kRuleKinds = count_up_to(RuleKind::Lamb);
 std::string_view to_string(RuleKind kind);  // as parse_rule reads it
 
 // Constants that a kind does not use are left alone. The step size is not here: it changes from

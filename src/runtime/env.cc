@@ -1,15 +1,24 @@
 #include "runtime/env.h"
 
-#include <array>
 #include <vector>
 
 namespace shoal {
 
-std::string_view to_string(Work kind) {
-  static constexpr std::array<std::string_view, kWorkKinds> kNames = {
-      "forward", "backward", "reduce", "update", "encode", "decode", "copy", "io"};
-  return kNames[static_cast<std::size_t>(kind)];
-}
+namespace {
+
+constexpr auto kWorkNames = names<Work>({{Work::Forward, "forward"},
+                                         {Work::Backward, "backward"},
+                                         {Work::Reduce, "reduce"},
+                                         {Work::Update, "update"},
+                                         {Work::Encode, "encode"},
+                                         {Work::Decode, "decode"},
+                                         {Work::Copy, "copy"},
+                                         {Work::Io, "io"}});
+static_assert(kWorkNames.size() == kWorkKinds);
+
+}  // namespace
+
+std::string_view to_string(Work kind) { return kWorkNames.of(kind); }
 
 void Env::together(std::span<Lane* const> lanes, std::uint64_t turn) {
   Random draw = random(Purpose::Interleave, turn);

@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/names.h"
 #include "base/random.h"
 #include "base/recorder.h"
 #include "base/types.h"
@@ -24,7 +25,7 @@ namespace shoal {
 // order in which they were asked for, and so do these three among themselves. Work of another kind
 // joins these three where it is asked for *aside*: it touches nothing that a gradient reads then.
 enum class Work : std::uint8_t { Forward, Backward, Reduce, Update, Encode, Decode, Copy, Io };
-inline constexpr std::size_t kWorkKinds = 8;
+inline constexpr std::size_t kWorkKinds = count_up_to(Work::Io);
 std::string_view to_string(Work kind);
 
 class Env;

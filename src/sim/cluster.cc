@@ -2,7 +2,23 @@
 
 #include <fmt/format.h>
 
+#include "base/names.h"
+
 namespace shoal {
+namespace {
+
+constexpr auto kCompletionNames = names<Completion>({{Completion::AtOnce, "at once"},
+                                                     {Completion::WhenMatched, "when matched"},
+                                                     {Completion::BySeed, "by seed"}});
+using StragglerKind = Straggler::Kind;
+constexpr auto kStragglerNames =
+    names<StragglerKind>({{StragglerKind::None, "none"},
+                          {StragglerKind::Constant, "constant"},
+                          {StragglerKind::Jitter, "jitter"},
+                          {StragglerKind::HeavyTail, "heavy tail"},
+                          {StragglerKind::Exponential, "exponential"}});
+
+}  // namespace
 
 Cluster Cluster::uniform(std::size_t count, LinkModel nic) {
   Cluster cluster;
@@ -24,14 +40,11 @@ std::string describe(const Cluster& c) {
     text += fmt::format(", links {:.2f} Gbit/s {:.1f} us", nic.bytes_per_s * 8e-9,
                         seconds(nic.latency) * 1e6);
   }
-  static constexpr const char* kCompletion[] = {"at once", "when matched", "by seed"};
-  text += fmt::format(", sends complete {}", kCompletion[static_cast<std::size_t>(c.completion)]);
+  text += fmt::format(", sends complete {}", kCompletionNames.of(c.completion));
   for (std::size_t i = 0; i < c.stragglers.size(); ++i) {
-    static constexpr const char* kKind[] = {"", "constant", "jitter", "heavy tail", "exponential"};
     const Straggler& s = c.stragglers[i];
     if (s.kind != Straggler::Kind::None)
-      text += fmt::format(", node {} slow ({} {:.2f})", i, kKind[static_cast<std::size_t>(s.kind)],
-                          s.factor);
+      text += fmt::format(", node {} slow ({} {:.2f})", i, kStragglerNames.of(s.kind), s.factor);
   }
   if (c.timing_only) text += ", timing only";
   if (c.buggify) text += ", buggify";

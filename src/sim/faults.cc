@@ -8,12 +8,23 @@ namespace shoal {
 
 using namespace std::chrono_literals;
 
-std::string_view to_string(FaultKind kind) {
-  static constexpr std::array<std::string_view, kFaultKinds> kNames = {
-      "kill",        "power loss", "freeze", "slow-down", "partition",
-      "one-way cut", "link slow",  "delay",  "reorder",   "traffic"};
-  return kNames[static_cast<std::size_t>(kind)];
-}
+namespace {
+
+constexpr auto kFaultNames = names<FaultKind>({{FaultKind::Kill, "kill"},
+                                               {FaultKind::PowerLoss, "power loss"},
+                                               {FaultKind::Freeze, "freeze"},
+                                               {FaultKind::SlowDown, "slow-down"},
+                                               {FaultKind::Partition, "partition"},
+                                               {FaultKind::OneWayCut, "one-way cut"},
+                                               {FaultKind::LinkSlow, "link slow"},
+                                               {FaultKind::Delay, "delay"},
+                                               {FaultKind::Reorder, "reorder"},
+                                               {FaultKind::Traffic, "traffic"}});
+static_assert(kFaultNames.size() == kFaultKinds);
+
+}  // namespace
+
+std::string_view to_string(FaultKind kind) { return kFaultNames.of(kind); }
 
 std::string describe(const Fault& f) {
   std::string text = fmt::format("{:.4f} s {} node {}", seconds(f.at), to_string(f.kind), f.node);

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/names.h"
 #include "base/random.h"
 #include "base/types.h"
 
@@ -25,7 +26,7 @@ enum class FaultKind : std::uint8_t {
   Reorder,    // as Delay, and messages of different tags overtake each other
   Traffic,    // something else uses the host's interface for `lasting`
 };
-inline constexpr std::size_t kFaultKinds = 10;
+inline constexpr std::size_t kFaultKinds = count_up_to(FaultKind::Traffic);
 std::string_view to_string(FaultKind kind);
 
 struct Fault {

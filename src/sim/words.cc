@@ -27,22 +27,20 @@ struct Unit {
   std::string_view name;
   double factor;
 };
-constexpr std::array<Unit, 4> kRates = {{{"bit", 1}, {"kbit", 1e3}, {"mbit", 1e6}, {"gbit", 1e9}}};
-constexpr std::array<Unit, 6> kTimes = {
-    {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"min", 60}, {"h", 3600}}};
+constexpr Unit kRates[] = {{"bit", 1}, {"kbit", 1e3}, {"mbit", 1e6}, {"gbit", 1e9}};
+constexpr Unit kTimes[] = {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3},
+                           {"s", 1},     {"min", 60},  {"h", 3600}};
 
 struct FaultWord {
   std::string_view name;
   FaultKind kind;
   bool lasts;  // it must say how long
 };
-constexpr std::array<FaultWord, 7> kFaultWords = {{{"crash", FaultKind::Kill, false},
-                                                   {"power-loss", FaultKind::PowerLoss, false},
-                                                   {"freeze", FaultKind::Freeze, true},
-                                                   {"slow", FaultKind::SlowDown, true},
-                                                   {"partition", FaultKind::Partition, true},
-                                                   {"cut", FaultKind::OneWayCut, true},
-                                                   {"link-slow", FaultKind::LinkSlow, true}}};
+constexpr FaultWord kFaultWords[] = {
+    {"crash", FaultKind::Kill, false},         {"power-loss", FaultKind::PowerLoss, false},
+    {"freeze", FaultKind::Freeze, true},       {"slow", FaultKind::SlowDown, true},
+    {"partition", FaultKind::Partition, true}, {"cut", FaultKind::OneWayCut, true},
+    {"link-slow", FaultKind::LinkSlow, true}};
 
 // A word that is taken apart from the left; `whole` and `form` are for messages.
 struct Word {
@@ -113,7 +111,7 @@ std::vector<Word> words_in(std::string_view flag, std::string_view text, std::st
 Fault parse_fault(Word word, std::size_t nodes) {
   const std::string_view name = word.name(":");
   const auto kind = std::ranges::find(kFaultWords, name, &FaultWord::name);
-  if (kind == kFaultWords.end()) {
+  if (kind == std::end(kFaultWords)) {
     std::vector<std::string> known;
     for (const FaultWord& w : kFaultWords) known.emplace_back(w.name);
     word.refuse(fmt::format("'{}' is no fault. {}", name, suggest(name, known)));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/names.h"
 
 namespace shoal {
 
@@ -360,9 +361,12 @@ std::string World::who_waits() {
   std::map<Generation, const View*> views;  // told of once each: they name all nodes
   for (std::uint32_t node = 0; node < slots_.size(); ++node) {
     Slot& s = slots_[node];
-    static constexpr const char* kStates[] = {"down", "up", "ending", "done"};
-    text += fmt::format("node {}.{} {}{}", node, s.incarnation,
-                        kStates[static_cast<std::size_t>(s.state)], s.frozen ? " frozen" : "");
+    static constexpr auto kStates = names<State>({{State::Down, "down"},
+                                                  {State::Up, "up"},
+                                                  {State::Ending, "ending"},
+                                                  {State::Done, "done"}});
+    text += fmt::format("node {}.{} {}{}", node, s.incarnation, kStates.of(s.state),
+                        s.frozen ? " frozen" : "");
     if (s.life) {
       const View& view = s.life->membership.now();
       views.try_emplace(view.generation, &view);
