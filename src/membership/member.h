@@ -76,7 +76,9 @@ class LiveMembership final : public Membership {
 //    eviction none.
 // 2. At most one term of office of this process runs at a time.
 // 3. It takes the office from another only while the store says that it is a member, or that there
-//    is none: whoever is out has nothing to say.
+//    is none: an evicted member may not decide anything.
+// Large class: the conversation with a coordinator and the office itself begin and end with the
+// same events.
 class JobMember {
  public:
   // `store` may be null: then the coordinator at options.coordinator is the only one there is. The

@@ -60,6 +60,8 @@ struct Outcome {
   std::string waiting_for;  // when it did not finish: who waits for whom
 };
 
+// Large class: most methods are one-line answers to the parts of the world (network, disk, clock),
+// which see each other through it alone.
 class World {
  public:
   World(Cluster cluster, WorldOptions options);

@@ -40,6 +40,7 @@ struct EvaluationRow {
   double consensus = kUnknown;  // error of the workers' models
 };
 
+// Large class: each field is one entry of summary.json, and nothing is computed in it.
 struct Summary {
   std::string system;
   std::string world;                                        // "live" or "sim"

@@ -71,6 +71,7 @@ struct LoopOptions {
 // 2. The loop never sleeps while an injected or deferred function, a ready coroutine or a due timer
 //    is left: asleep_ is set under the mutex, after the queue was seen empty under it.
 // 3. While the loop is awake, inject() makes no system call.
+// Large class: whether the loop may sleep depends on all of its queues at once (invariant 2).
 class LiveLoop {
  public:
   using Function = std::function<void()>;

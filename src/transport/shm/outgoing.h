@@ -19,6 +19,8 @@ namespace shoal::shm {
 // 2. A flight is in queue_, in flights_ or in core.ended, and in one of them only.
 // 3. What blocks the queue goes away without any message being matched: slots and eager bytes when
 //    the peer has looked at them, staging memory never blocks it (the message is offered instead).
+// Large class: it holds both sides of one connection's state, the socket's and the lane's, which
+// break and end together.
 class Outgoing {
  public:
   Outgoing(Core& core, LifeId peer, std::string socket_name);

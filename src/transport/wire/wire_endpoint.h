@@ -39,8 +39,8 @@ inline constexpr GroupId kNoteGroup{0xFFFF};
 // 2. An operation that waits is in the mailbox, in flights_, in fetches_ or in parked_; or the node
 //    is dead, and it waits to be cancelled.
 // 3. Every parcel is in incoming_ (too early), in the mailbox, in fetches_, held by a Reading, or
-// was
-//    released.
+// was released.
+// Large class: half of the methods implement Endpoint, Mailbox::Host and Carrier::Sink.
 class WireEndpoint final : public LiveEndpoint, private Mailbox::Host, private Carrier::Sink {
  public:
   // The directory must outlive the endpoint.
