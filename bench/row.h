@@ -1,4 +1,4 @@
-// A row as every benchmark prints it.
+// A row of a benchmark's result.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@ struct BenchRow {
   std::string name{};
   double ours = 0;
   std::string unit{};
-  double target = 0;  // what the project asks for; 0: nothing
+  double target = 0;  // the project's own; 0: none
   bool higher_is_better = true;
   bool verified = false;  // the result of the run was checked
   std::string note{};
-  std::map<std::string, double> peers{};  // the same, measured in between by others
-  // Of collectives; 0: it is about something else.
+  std::map<std::string, double> peers{};  // the same quantity of others, measured in turn
+  // For collectives only.
   std::string op{};
   std::uint64_t bytes = 0;
   std::uint64_t procs = 0;
 
-  // How many times better than the best peer; 0 without peers.
+  // The ratio to the best peer, above 1 if better; 0 without peers.
   double ratio() const {
     double best = 0;
     for (const auto& [peer, value] : peers) {

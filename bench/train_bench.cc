@@ -26,18 +26,18 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kBatch = 64;
 constexpr int kWarmup = 3;         // steps that do not count
-constexpr int kStepsMin = 12;      // of a round: in fewer the loss of a large model need not fall
-constexpr int kFirstLook = 8;      // steps of the run that tells how long a round shall be
+constexpr int kStepsMin = 12;      // per round; in fewer steps a large model's loss may not fall
+constexpr int kFirstLook = 8;      // steps of the run that decides the length of a round
 constexpr double kRoundS = 2;      // seconds of training
-constexpr double kAsideS = 0.7;    // by which processes that never talk may begin and end apart
-constexpr int kTimes = 32;         // as many images for several workers: no epoch ends in a round
-constexpr double kSlack = 0x1p26;  // 64 MiB that libtorch and the run itself may take
-constexpr double kSlots = 1;       // of the optimizer: momentum
-// What several workers are measured with beside their defaults: without what they do about cores
-// whose speed changes, and with shares that follow it.
+constexpr double kAsideS = 0.7;    // allowed difference of independent processes' start and end
+constexpr int kTimes = 32;         // more images for several workers: no epoch ends in a round
+constexpr double kSlack = 0x1p26;  // 64 MiB for libtorch and the run itself
+constexpr double kSlots = 1;       // the optimizer's: momentum
+// Flags that are measured beside the defaults with several workers: each changes how a run reacts
+// to cores whose speed changes.
 struct Beside {
   const char* flags;
-  bool spare;  // the same as the default unless cores are to spare
+  bool spare;  // has no effect unless there are spare cores
 };
 constexpr Beside kBeside[] = {
     {"--wait-mode block", false}, {"--cores keep", true}, {"--balance auto", false}};
@@ -46,12 +46,13 @@ struct Model {
   const char* name;
   const char* data;  // the flag's value, {}: the folder with the data
   double eta;
-  double shipped;     // how many times PyTorch as shipped is asked for,
-  double same;        // and with the BLAS kernels that we chose
-  double ddp;         // how many times DistributedDataParallel, with several workers,
-  double apart;       // which part of workers that never talk,
-  double barrier;     // and of those that only meet; 0: nothing is asked for
-  bool late = false;  // its loss does not fall within a round, whoever trains it: it stands
+  // Targets, as multiples of the peer's rate; 0: none.
+  double shipped;     // PyTorch as shipped
+  double same;        // PyTorch with the BLAS kernels that we chose
+  double ddp;         // DistributedDataParallel, with several workers
+  double apart;       // independent workers
+  double barrier;     // workers with only a barrier per step
+  bool late = false;  // the loss does not fall within a round, with ours and the peer's alike
 };
 constexpr Model kModels[] = {
     {"lenet", "idx:{}/idx", 0.02, 1.1, 1, 1.2, 0.95, 0.98},
@@ -67,7 +68,7 @@ constexpr Model kModels[] = {
     {"linear", "idx:{}/idx", 0.001, 0.97, 0.97, 1, 0, 0},
 };
 
-// Steps of a run: those that count, and others around them.
+// Steps of a run: measured ones, and others before and after.
 struct Round {
   int steps = 0;
   int before = kWarmup;
@@ -75,13 +76,13 @@ struct Round {
   int all() const { return before + steps + after; }
 };
 
-// One run of one program; of the peer there is no gradient_s.
+// One run of one program; the peer has no gradient_s.
 struct Trained : RunSteps {
   double parameters = 0;
   double memory = 0;       // bytes by which the peak grew; ours only
-  double activations = 0;  // bytes that a forward pass keeps; theirs only
+  double activations = 0;  // bytes that a forward pass keeps; the peer's only
   std::string blas{};      // ours only; empty: OpenBLAS's own choice
-  double kept = 0;         // of workers that never talk: what is left if they met in every step
+  double kept = 0;         // independent workers: their rate if they waited in every step
 };
 
 bool verified(const Model& model, const RunSteps& run) {
@@ -100,7 +101,7 @@ class TrainBench {
         fmt::format("{} make {} {}", python(), scratch_.path(), options.workers > 1 ? kTimes : 1));
     if (made.status != 0)
       throw ConfigError(
-          fmt::format("bench train: its data are made by python3 with torch, which failed:\n{}\n"
+          fmt::format("bench train: python3 with torch could not make the data:\n{}\n"
                       "Hint: apt-get install python3-torch",
                       made.output.substr(0, 1000)));
   }
@@ -268,7 +269,7 @@ void TrainBench::measure(const Model& model, int threads, std::vector<BenchRow>&
     if (!look.blas.empty()) same.push_back(check(theirs(model, threads, round, look.blas)));
   }
   row.ours = median(own);
-  row.note = fmt::format("{:.2f} ms a step, {:.1f} % of it the gradient", 1e3 * kBatch / row.ours,
+  row.note = fmt::format("{:.2f} ms per step, {:.1f} % of it for the gradient", 1e3 * kBatch / row.ours,
                          100 * median(gradient));
   const auto add = [&](const std::string& peer, const std::vector<double>& rates, double least) {
     if (rates.empty()) return;
@@ -285,9 +286,9 @@ void TrainBench::measure(const Model& model, int threads, std::vector<BenchRow>&
                   .target = (look.parameters * 4 * (2 + kSlots) + activations + kSlack) / 0x1p20,
                   .higher_is_better = false,
                   .verified = memory > 0,
-                  .note = fmt::format("growth of the peak from before the model is made; "
-                                      "{:.1f} MiB of the target are activations, as autograd of "
-                                      "the peer keeps them",
+                  .note = fmt::format("growth of the peak since before the model was made; "
+                                      "{:.1f} MiB of the target are the activations that the "
+                                      "peer's autograd keeps",
                                       activations / 0x1p20)});
 }
 
@@ -335,13 +336,13 @@ void TrainBench::measure_workers(const Model& model, int threads,
   }
   row.ours = median(own);
   row.note =
-      fmt::format("{} round{}; {:.2f} ms a step; {:.1f} % of {} times one worker alone ({:.0f})",
+      fmt::format("{} round{}; {:.2f} ms per step; {:.1f} % of {} times one worker alone ({:.0f})",
                   own.size(), own.size() == 1 ? "" : "s", 1e3 * P * kBatch / row.ours,
                   100 * times(own, one) / P, P, median(one));
   if (!peer.empty()) {
     row.peers["pytorch ddp"] = median(peer);
     row.target = model.ddp * row.ours / times(own, peer);
-    row.note += fmt::format("; {:.3f} times pytorch ddp, which keeps {:.1f} %", times(own, peer),
+    row.note += fmt::format("; {:.3f} times pytorch ddp, which has {:.1f} %", times(own, peer),
                             100 * times(peer, one) / P);
   }
   rows.push_back(row);
@@ -355,19 +356,19 @@ void TrainBench::measure_workers(const Model& model, int threads,
                     .note = note});
   };
   const auto they = [](const std::vector<double>& rates) {
-    return fmt::format("they make {:.0f} samples/s", median(rates));
+    return fmt::format("these make {:.0f} samples/s", median(rates));
   };
-  part("part of workers that never talk", times(own, alone), model.apart, they(alone));
-  part("part of workers that only meet once a step", times(own, meeting), model.barrier,
+  part("relative to independent workers", times(own, alone), model.apart, they(alone));
+  part("relative to workers with only a barrier per step", times(own, meeting), model.barrier,
        they(meeting));
-  // What the machine leaves to any workers that wait for each other in every step.
-  part("those that never talk, if each step took as long as the slowest", median(kept), 0,
-       fmt::format("of their rate; those that only meet keep {:.1f} %",
+  // What the machine allows any workers that wait for each other in every step.
+  part("independent workers, if each step took as long as the slowest one", median(kept), 0,
+       fmt::format("of their own rate; with only a barrier {:.1f} %",
                    100 * times(meeting, alone)));
-  part("threads of arithmetic in registers, the same", median(cores), 0,
+  part("threads of register arithmetic, likewise", median(cores), 0,
        fmt::format("{} of them, pieces of {:.0f} ms", P, 1e3 * quickest(look)));
   for (const auto& [flags, rates] : beside)
-    part(fmt::format("part of the same with `{}`", flags), times(own, rates), 0, they(rates));
+    part(fmt::format("relative to the same with `{}`", flags), times(own, rates), 0, they(rates));
 }
 
 const Model& find(const std::string& name) {
@@ -376,14 +377,14 @@ const Model& find(const std::string& name) {
     if (name == model.name) return model;
     known.emplace_back(model.name);
   }
-  throw ConfigError(fmt::format("--models {}: not measured here. {}", name, suggest(name, known)));
+  throw ConfigError(fmt::format("--models {}: this benchmark does not have it. {}", name, suggest(name, known)));
 }
 
 }  // namespace
 
 std::vector<BenchRow> bench_train(const TrainBenchOptions& options) {
   if (options.peer != "pytorch" && options.peer != "none")
-    throw ConfigError(fmt::format("--peer {}: there are pytorch and none", options.peer));
+    throw ConfigError(fmt::format("--peer {}: the choices are pytorch and none", options.peer));
   std::vector<Model> models;
   for (const std::string& name : options.models) models.push_back(find(name));
   if (models.empty()) models.assign(std::begin(kModels), std::end(kModels));

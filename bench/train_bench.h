@@ -1,7 +1,7 @@
-// Benchmark of training: samples a second and memory, beside PyTorch's own loop on the same network
-// and data (peers/pytorch_train.py). With several workers of one host: beside PyTorch's
-// DistributedDataParallel, and as part of what as many workers do that never talk, or that only
-// meet once a step.
+// Benchmark of training: samples per second and memory, compared with PyTorch's own loop on the same
+// network and data (peers/pytorch_train.py). Several workers of one host are compared with PyTorch's
+// DistributedDataParallel, with independent workers, and with workers that have only a barrier per
+// step.
 #pragma once
 
 #include <string>
@@ -14,18 +14,18 @@ namespace shoal {
 struct TrainBenchOptions {
   std::string shoal;                        // the path of this program
   std::string peer = "pytorch";             // or none
-  std::string python = "/usr/bin/python3";  // that has torch
+  std::string python = "/usr/bin/python3";  // one with torch
   std::vector<std::string> models;          // empty: all
-  std::vector<int> threads = {1};           // of ours and theirs, each worker
+  std::vector<int> threads = {1};           // per worker, ours and the peer's
   int workers = 1;
-  int rounds = 9;    // ours and theirs in turn; medians count
+  int rounds = 9;    // ours and the peer's in turn; the result is the median
   double scale = 1;  // length of a round
-  bool tune = true;  // ours probes what suits the machine, as it does for users
-  // After so many seconds no other round of a model is begun; but one is. 0: all are.
+  bool tune = true;  // probe the machine first, as `shoal train` does
+  // No further round of a model begins after this many seconds; 0: no limit.
   double within_s = 0;
 };
 
-// Throws ConfigError for a model or peer that is not known here.
+// Throws ConfigError for an unknown model or peer.
 std::vector<BenchRow> bench_train(const TrainBenchOptions& options);
 
 }  // namespace shoal

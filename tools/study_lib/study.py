@@ -1,6 +1,5 @@
-"""What tools/consistency, tools/decentral and tools/encodings share: training in the simulator, and a part of
-Fashion-MNIST. SHOAL_BINARY and SHOAL_DATASET name others than the usual ones; runs that are whole in SHOAL_STUDY, a
-folder, are not made again."""
+"""Shared by tools/consistency, tools/decentral and tools/encodings: training in the simulator, on a part of Fashion-MNIST.
+SHOAL_BINARY and SHOAL_DATASET override the program and the dataset. Complete runs in the folder SHOAL_STUDY are not repeated."""
 import contextlib
 import gzip
 import json
@@ -35,7 +34,7 @@ def scratch_folder():
 
 
 def simulate(folder, *flags):
-    """What it printed and its summary."""
+    """The output of the command and the summary of the run."""
     printed, summary = folder / "printed.txt", folder / "summary.json"
     if printed.exists() and summary.exists():
         return printed.read_text(), json.loads(summary.read_text())
@@ -48,7 +47,7 @@ def simulate(folder, *flags):
 
 
 def epoch_ends(printed):
-    """Of each epoch when it ended, evaluations left out, and the test accuracy then."""
+    """The end time, without evaluations, and the test accuracy of each epoch."""
     ends, time_s = [], 0
     for accuracy, took in re.findall(r"epoch \d+/\d+ done .*test accuracy ([\d.]+) %.* ([\d.]+) s\n", printed):
         time_s += float(took)
@@ -57,7 +56,7 @@ def epoch_ends(printed):
 
 
 def thinned(folder, every):
-    """Every so manieth training sample, and all test samples, in the format of `--data idx:`."""
+    """Writes one in `every` training samples, and all test samples, in the format of `--data idx:`."""
     folder.mkdir(exist_ok=True)
     for name in ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte",
                  "t10k-labels-idx1-ubyte"):
