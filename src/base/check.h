@@ -1,4 +1,4 @@
-// Checks for bugs, on in release. Never on user input: that gets an Error (base/error.h).
+// Checks for bugs, on in release. User input gets an Error (base/error.h) instead.
 //
 //   SHOAL_CHECK(ready, "bucket {} left before it was ready", bucket);
 //   SHOAL_CHECK_EQ(received.size, expected.size, "chunk {}", chunk);    // prints both values
@@ -12,8 +12,8 @@
 
 namespace shoal {
 
-// Called, in reverse order of registration, after the message of a failed check is printed and
-// before the process aborts: dump the flight recorder, name the seed, remove what would be left.
+// Hooks run in reverse order of registration, after the message of a failed check is printed and
+// before the process aborts: they dump the flight recorder, print the seed, or remove files.
 class CrashHook {
  public:
   explicit CrashHook(std::function<void()> hook);

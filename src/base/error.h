@@ -1,8 +1,8 @@
-// Expected failures. A type exists here only if some code reacts to it in a way of its own.
+// Expected failures. A type exists here only if some code reacts to it specially.
 //
-// Messages say what, with which values, and what to do next. They are thrown by the awaited
-// operation and caught in one place, the recovery loop of a strategy or the main of a command.
-// include/shoal/error.h has those that users of the C++ API see.
+// Messages name the problem, the values, and the next action. The awaited operation throws, and one
+// place catches: the recovery loop of a strategy or the main function of a command.
+// include/shoal/error.h has the errors that users of the C++ API see.
 #pragma once
 
 #include <fmt/core.h>
@@ -25,19 +25,19 @@ class PeerLost : public Error {
   NodeId peer_;
 };
 
-// This node was evicted while it was away. It may only come back as a new incarnation.
+// This node was evicted while it was away. It may return only as a new incarnation.
 class Fenced : public Error {
  public:
   using Error::Error;
 };
 
-// The awaiting task was cancelled. Never swallow it: whoever cancelled waits for the task's end.
+// The awaiting task was cancelled. Never swallow it: the canceller waits for the task's end.
 class Cancelled : public Error {
  public:
   Cancelled() : Error("cancelled") {}
 };
 
-// Bytes from outside (a peer, a file) that cannot be what they claim to be.
+// Malformed bytes from outside (a peer, a file).
 class Corrupt : public Error {
  public:
   using Error::Error;

@@ -11,7 +11,7 @@ namespace shoal {
 class Hash {
  public:
   Hash() = default;
-  explicit Hash(std::uint64_t number) : state_(number) {}  // one of several, each its own
+  explicit Hash(std::uint64_t number) : state_(number) {}  // one of several independent hashes
   void add(std::uint64_t word) {
     // One round of a multiply-xorshift mixer (the finalizer of splitmix64), chained.
     std::uint64_t x = state_ ^ (word + 0x9E3779B97F4A7C15ULL + (state_ << 6U) + (state_ >> 2U));

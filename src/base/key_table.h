@@ -1,7 +1,7 @@
-// A hash table of items that belong to others: no allocation for an item, O(1) removal.
+// A hash table of items owned by others: no allocation per item, O(1) removal.
 //
-// Items of one key stay in the order in which they were put in, and may leave by themselves, as
-// those of a List: T derives from ListHook<Name>. What has few items needs no table, and has none.
+// Items with one key stay in insertion order, and may remove themselves like those of a List: T
+// derives from ListHook<Name>. For few items the table is not built.
 #pragma once
 
 #include <algorithm>
@@ -17,19 +17,19 @@ namespace shoal {
 template <class T, class Name>
 class KeyTable {
  public:
-  // False: there are few, and the caller goes through all of them.
+  // False: there are few items, and the caller visits all of them.
   bool built() const { return buckets_ != nullptr; }
-  // Those of this key, with some of others among them. REQUIRES: built.
+  // The items of this key, mixed with some of others. REQUIRES: built.
   List<T, Name>& of(std::uint64_t key) { return buckets_[key & (size_ - 1)]; }
-  // `key()` is asked for when there is a table.
+  // `key()` is called only if the table is built.
   template <class Key>
   void put(T& item, Key key) {
     ++puts_;
     if (built()) of(key()).push_back(item);
   }
-  // Whether as many were put in since it was built that it may be too small by now.
+  // Whether so many items were added since it was built that it may be too small.
   bool worn() const { return puts_ >= std::max(size_, kFew); }
-  // Anew, and empty, for `items`. REQUIRES: nothing is in it.
+  // Rebuilds the table, empty, for `items`. REQUIRES: it is empty.
   void build(std::size_t items) {
     size_ = items < kFew / 2 ? 0 : std::bit_ceil(items * 2);
     buckets_ = size_ == 0 ? nullptr : std::make_unique<List<T, Name>[]>(size_);

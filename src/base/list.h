@@ -63,7 +63,7 @@ class List {
     static_cast<Hook&>(item).unlink();
     return item;
   }
-  // First item that satisfies `matches`, in order of arrival; nullptr when none does.
+  // The first item in order of arrival that satisfies `matches`, or nullptr.
   template <class F>
   T* find(F matches) {
     for (Hook* hook = root_.next_; hook != &root_; hook = hook->next_) {
@@ -78,7 +78,7 @@ class List {
       if (matches(*static_cast<const T*>(hook))) return true;
     return false;
   }
-  // Visits every item; `visit` may unlink the item it is given, and no other.
+  // Visits every item; `visit` may unlink only the item that it is given.
   template <class F>
   void each(F visit) {
     for (Hook* hook = root_.next_; hook != &root_;) {

@@ -42,16 +42,16 @@ std::shared_ptr<std::byte> allocate_pages(std::size_t bytes) {
   const std::size_t mapped = room;
   void* data = whole;
   std::align(kLargePage, bytes, data, room);
-  madvise(data, bytes, MADV_HUGEPAGE);  // A kernel without large pages does without.
+  madvise(data, bytes, MADV_HUGEPAGE);  // kernels without large pages ignore it
   return {static_cast<std::byte*>(data), [whole, mapped](std::byte*) { munmap(whole, mapped); }};
 }
 
 std::size_t show_pages(std::byte* room, const std::byte* there, std::size_t bytes) {
   const std::size_t whole = bytes / kSmallPage * kSmallPage;
   if (whole == 0 || !begins_a_page(room) || !begins_a_page(there)) return 0;
-  // A second mapping of the same memory, which only shared memory can have; and not at once where
-  // it shall be, because a refusal would leave a hole there. By number: UCX puts a mremap() of its
-  // own in the place of the C library's, which forgets where to.
+  // A second mapping of the same memory, which only shared memory allows. It is made elsewhere
+  // first, because a refusal would leave a hole at the target. The call is made by number, because
+  // UCX replaces mremap() of the C library with one that ignores the target address.
   const long second = syscall(SYS_mremap, there, 0, whole, MREMAP_MAYMOVE, nullptr);
   if (second == -1) return 0;
   if (syscall(SYS_mremap, second, whole, whole, MREMAP_MAYMOVE | MREMAP_FIXED, room) == -1)

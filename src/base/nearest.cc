@@ -9,8 +9,8 @@
 
 namespace shoal {
 
-// Optimal string alignment: row i holds the distances of a's first i letters to all beginnings of
-// b.
+// Optimal string alignment: row i holds the distances between the first i letters of a and every
+// prefix of b.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before_last(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -30,10 +30,10 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string suggest(std::string_view word, std::span<const std::string> known) {
-  if (known.empty()) return "There is none to choose from.";
+  if (known.empty()) return "There are no choices.";
   const auto distance = [&](const std::string& k) { return edit_distance(word, k); };
   const auto& nearest = *std::ranges::min_element(known, {}, distance);
-  // More than half the letters wrong is no misspelling: a guess would only mislead.
+  // If more than half of the letters are wrong, a guess would mislead.
   if (2 * distance(nearest) <= std::max(word.size(), nearest.size())) {
     return fmt::format("Did you mean '{}'?", nearest);
   }

@@ -1,4 +1,4 @@
-// Which known word did the user mean?
+// Finds the known word that the user probably meant.
 #pragma once
 
 #include <span>
@@ -7,10 +7,11 @@
 
 namespace shoal {
 
-// Insertions, deletions, replacements and swaps of neighbours that turn one word into the other.
+// The number of insertions, deletions, replacements and swaps of neighbours that turn one word into
+// the other.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-// A sentence that helps: "Did you mean 'swarm'?" when a word is near, else the list of all words.
+// A hint: "Did you mean 'swarm'?" if a similar word exists, else the list of all words.
 std::string suggest(std::string_view word, std::span<const std::string> known);
 
 }  // namespace shoal

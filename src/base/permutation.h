@@ -1,9 +1,9 @@
-// A random permutation of 0..n-1 as a function: at(i) is computed, nothing is stored, so that an
-// epoch over a billion samples costs no memory on any of a thousand workers.
+// A random permutation of 0..n-1 as a function: at(i) is computed and nothing is stored, so an
+// epoch over a billion samples needs no memory on any of a thousand workers.
 //
-// A Feistel network over the smallest even number of bits that holds n, walked until it lands below
-// n (Black & Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002). Six rounds of a 64-bit
-// mixer: well shuffled, not secret.
+// A Feistel network over the smallest even number of bits that holds n, iterated until the result
+// is below n (Black & Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002). Six rounds of
+// a 64-bit mixer: well shuffled, not secret.
 #pragma once
 
 #include <array>

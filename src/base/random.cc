@@ -52,7 +52,7 @@ std::uint64_t Random::below(std::uint64_t n) {
 }
 
 double Random::normal() {
-  // Box-Muller; the second value is thrown away so that a draw always takes two numbers.
+  // Box-Muller; the second value is discarded, so that every draw takes two numbers.
   const double radius = std::sqrt(-2.0 * std::log(1.0 - uniform()));
   return radius * std::cos(2.0 * std::numbers::pi * uniform());
 }

@@ -1,8 +1,8 @@
 // Counter-based random numbers: Philox4x64-10. Salmon, Moraes, Dror, Shaw, "Parallel random
 // numbers: as easy as 1, 2, 3", SC 2011, doi:10.1145/2063384.2063405.
 //
-// A draw is a pure function of (seed, purpose, a, b, index), so that no draw depends on who makes
-// it, in which order, or how many workers there are:
+// A draw is a pure function of (seed, purpose, a, b, index), so it does not depend on the worker
+// that makes it, the order of draws, or the number of workers:
 //
 //   Random shuffle(seed, Purpose::Shuffle, epoch);       // a stream: the index counts up
 //   Random noise(seed, Purpose::Noise, sample, layer);
@@ -16,7 +16,7 @@
 
 namespace shoal {
 
-// What a stream is for. Values are part of every seed's meaning: append, never renumber.
+// The purpose of a stream. Seeds depend on the values: append, never renumber.
 enum class Purpose : std::uint64_t {
   Test = 0,
   Init = 1,

@@ -58,7 +58,7 @@ std::string describe(const Event& e) {
 
 namespace {
 
-// Its words are mixed side by side: one after the other they would take longer than all the rest.
+// Mixes the words side by side: one after the other would take longer than the rest of record().
 std::uint64_t digest(const Event& event) {
   const std::array<std::uint64_t, 7> words = {
       static_cast<std::uint64_t>(event.at.time_since_epoch().count()),
@@ -81,7 +81,7 @@ std::uint64_t digest(const Event& event) {
 
 Recorder::Recorder(std::size_t depth, Hashed hashed)
     : depth_(depth), hashed_(hashed == Hashed::Yes) {
-  SHOAL_CHECK(depth > 0 && (depth & (depth - 1)) == 0, "depth {} is no power of two", depth);
+  SHOAL_CHECK(depth > 0 && (depth & (depth - 1)) == 0, "depth {} is not a power of two", depth);
 }
 
 void Recorder::record(const Event& event) {
@@ -117,7 +117,7 @@ std::string Recorder::dump(std::size_t count) const {
   }
   std::ranges::sort(all, {}, &Event::sequence);
   std::string text =
-      fmt::format("flight recorder: last {} events of each node, {} in all\n", count, sequence_);
+      fmt::format("flight recorder: last {} events of each node, {} in total\n", count, sequence_);
   for (const Event& event : all) text += describe(event) + '\n';
   return text;
 }

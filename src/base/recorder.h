@@ -1,7 +1,7 @@
 // The flight recorder: the last operations of every node, with sequence numbers.
 //
-// Live it is dumped on a failed check, a stall or a signal; in simulation it also feeds the
-// invariant checkers and the hash by which two runs of one seed are compared.
+// Live, it is dumped on a failed check, a stall or a signal. In simulation it also feeds the
+// invariant checkers and the hash that compares two runs of one seed.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace shoal {
 
-// What happened. The comment names what a, b and c hold.
+// The kinds of events. Each comment describes a, b and c.
 enum class EventKind : std::uint8_t {
   // Messages: a = tag id, b = bytes, c = sequence of the message.
   SendPosted,
@@ -25,36 +25,38 @@ enum class EventKind : std::uint8_t {
   MessageDropped,  // c = DropReason
   OpCancelled,
   RangeReused,  // A violation: a busy range was posted again or changed. a = tag id, b = bytes
-  // Membership: generation of the view.
-  ViewSeen,  // a = members, b = hash of who they are
+  // Membership; generation of the view.
+  ViewSeen,  // a = members, b = hash of the members
   FencedOut,
-  // The synchronous step: a = step; generation = that of the view it was reduced in.
-  ShareAdded,   // b = first position, counted over all epochs, c = positions: in the own gradient
-  StepApplied,  // b = hash of the state after it, c = position of the ledger after it,
-                // or kNoPosition where samples do not count in order
+  // The synchronous step: a = step; generation = the view in which it was reduced.
+  ShareAdded,   // b = first position, counted over all epochs, c = positions: a share in the own
+                // gradient
+  StepApplied,  // b = hash of the state after it, c = position of the ledger after it, or
+                // kNoPosition if samples do not count in order
   StateAgreed,  // at the start of a view: a = step, b = hash of the parameters, c = lineage
   CheckpointBegun,  // b = hash of the parameters
-  CheckpointDone,   // b = hash of the parameters: promised to survive any crash
-  CheckpointRead,   // b = hash of the parameters, c = 0 when there was none
+  CheckpointDone,   // b = hash of the parameters: they survive any crash from now on
+  CheckpointRead,   // b = hash of the parameters, c = 0 if there was none
   WorkerDone,       // b = hash of the parameters
-  // Servers: what a worker was given to read.
-  ReadServed,  // peer = the worker, a = its clock, b = the least clock of all who count, c = bound
-  // Models that meet, where a job is audited; numbers are the bits of doubles.
-  MessageSent,   // peer = to whom, a = its kind, b = hash of what is in it
-  MessageTaken,  // the same; peer = from whom
-  WeightHeld,    // when a view begins: a = the member's weight of all
-  WeightSent,    // peer = to whom, a = what goes, b = what stays
-  WeightTaken,   // peer = from whom, a = what has come, b = what there is then
-  ModelMoved,    // by an exchange; peer = with whom; kNobody: all of the view; or the node itself:
-                 // a = moment of the move, b = of the numbers in it, c = number of what all do
-  ResultFormed,  // nothing is under way
-  // The world, in simulation.
+  // Servers: a read by a worker.
+  ReadServed,  // peer = the worker, a = its clock, b = the smallest clock of the members, c = bound
+  // Decentral training, in audited jobs; numbers are the bits of doubles.
+  MessageSent,   // peer = receiver, a = kind, b = hash of the content
+  MessageTaken,  // the same; peer = sender
+  WeightHeld,    // when a view begins: a = the member's share of the total weight
+  WeightSent,    // peer = receiver, a = weight sent, b = weight kept
+  WeightTaken,   // peer = sender, a = weight received, b = weight after it
+  // ModelMoved: an exchange changed a model. peer = partner, kNobody for the whole view, or the node
+  // itself; a = moment of the change, b = moment of its numbers, c = number of the operation.
+  ModelMoved,
+  ResultFormed,  // no message is in flight
+  // Simulation.
   NodeStarted,
   NodeCrashed,
   NodeFrozen,
   NodeThawed,
-  FaultBegun,    // peer = the node it strikes, a = its kind, b = factor in 1/1000
-  FaultEnded,    // the same; kNobody: all of them
+  FaultBegun,    // peer = the affected node, a = kind, b = factor in 1/1000
+  FaultEnded,    // the same; kNobody: all nodes
   FileDataLost,  // a = files
 };
 std::string_view to_string(EventKind kind);
@@ -85,10 +87,10 @@ class Observer {
   virtual void on(const Event& event) = 0;
 };
 
-// Thread safety: one thread records; dump() may be called from a signal handler's loop turn.
+// Thread safety: one thread records; dump() may be called in a loop turn that handles a signal.
 class Recorder {
  public:
-  // No two live runs are alike, and nobody asks for their hashes, which cost more than the rest.
+  // Live runs differ anyway, and hashing costs more than the rest of record(), so they do not hash.
   enum class Hashed : bool { No, Yes };
   static constexpr std::size_t kDepth = 1024;
   // Keeps the last `depth` events of each node (a power of two, grown on demand).
@@ -99,7 +101,7 @@ class Recorder {
 
   std::uint64_t events() const { return sequence_; }
   std::uint64_t hash() const { return hash_.value(); }
-  void mix(std::uint64_t word) { hash_.add(word); }  // final state, into the run's hash
+  void mix(std::uint64_t word) { hash_.add(word); }  // adds the final state to the hash of the run
 
   std::vector<Event> last(NodeId node) const;  // oldest first
   // The last `count` events of each node, merged by sequence.

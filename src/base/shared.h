@@ -1,9 +1,9 @@
 // Shared: numbers that several threads read and write at the same time, without locks, on purpose.
-// This is the one type whose races are meant: whoever uses it says that a lost update is no error.
+// This is the only type with intended races; its users accept lost updates.
 //
-// Loads and stores are of whole numbers, in no order (relaxed): a plain move on common machines.
-// add() is a load and a store, and loses what another thread stores in between, as in Recht et al.
-// 2011; a compare-and-swap would cost several times as much.
+// Loads and stores are whole numbers with relaxed order: plain moves on common machines. add() is a
+// load and a store, and loses a store of another thread in between, as in Recht et al. 2011; a
+// compare-and-swap would cost several times as much.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@ namespace shoal {
 
 class Shared {
  public:
-  // The numbers outlive this, and nobody uses them otherwise meanwhile.
+  // The numbers outlive this object, and only this object accesses them meanwhile.
   explicit Shared(std::span<float> numbers) : numbers_(numbers) {}
 
   std::size_t size() const { return numbers_.size(); }

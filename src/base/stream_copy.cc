@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kLine = 64;
-constexpr std::size_t kPages = 4;         // More streams than the processor follows would not help.
-constexpr std::size_t kStep = 2 * kLine;  // of one page, before the next gets its turn
+constexpr std::size_t kPages = 4;         // more streams than the processor tracks would not help
+constexpr std::size_t kStep = 2 * kLine;  // bytes of one page, before the next page's turn
 
 void stream_line(std::byte* to, const std::byte* from) {
   const auto* in = reinterpret_cast<const __m128i*>(from);
@@ -54,7 +54,7 @@ void stream_copy(std::byte* to, const std::byte* from, std::size_t size) {
   }
   for (; at + kLine <= size; at += kLine) stream_line(to + at, from + at);
   std::memcpy(to + at, from + at, size - at);
-  _mm_sfence();  // These stores know no order, not even that of a release.
+  _mm_sfence();  // non-temporal stores have no order, not even that of a release
 }
 
 #else

@@ -1,4 +1,4 @@
-// Copies memory that is too large for the caches, around them.
+// Copies memory larger than the caches, bypassing them.
 #pragma once
 
 #include <cstddef>
@@ -6,15 +6,15 @@
 
 namespace shoal {
 
-// Payloads from here on: what follows would find nothing of them in a cache anyway.
+// The smallest payload that is copied this way: little of it would stay in a cache.
 inline constexpr std::size_t kStreamFrom = 8U << 20U;
 
-// As memcpy. Copied in slices, a large range is copied by memcpy at half the speed it reaches in
-// one piece, where it uses stores that bypass the caches and several pages at once; so does this.
-// Everything is visible to other processors, in order, when it returns.
+// Like memcpy. In one piece, memcpy uses stores that bypass the caches and several pages at once;
+// in slices it reaches half of that speed. This function copies slices at the full speed. On return
+// everything is visible to other processors, in order.
 void stream_copy(std::byte* to, const std::byte* from, std::size_t size);
 
-// A slice of a payload that has `whole` bytes.
+// Copies a slice of a payload of `whole` bytes.
 inline void copy_slice(std::byte* to, const std::byte* from, std::size_t size, std::size_t whole) {
   if (whole >= kStreamFrom) return stream_copy(to, from, size);
   std::memcpy(to, from, size);

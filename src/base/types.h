@@ -1,7 +1,7 @@
-// Strong types of the seam: two adjacent numbers of different meaning never share a type.
+// Strong types of the seam, so that two adjacent numbers of different meaning never share a type.
 //
-// An Id names a thing and can only be compared; a Quantity can also be added and scaled.
-// Durations are std::chrono's, so that 100ms is written as it is said.
+// An Id names a thing and can only be compared; a Quantity can also be added and scaled. Durations
+// are those of std::chrono: 100ms.
 #pragma once
 
 #include <fmt/core.h>
@@ -65,18 +65,18 @@ class Quantity {
   Rep value_ = 0;
 };
 
-using NodeId = Id<struct NodeIdName, std::uint32_t>;            // who, for the whole job
-using HostId = Id<struct HostIdName, std::uint32_t>;            // which machine it runs on
-using Rank = Id<struct RankName, std::uint32_t>;                // place in one view, 0..P-1
-using Incarnation = Id<struct IncarnationName, std::uint32_t>;  // which life of the node
-using Generation = Id<struct GenerationName, std::uint32_t>;    // which view
-using GroupId = Id<struct GroupIdName, std::uint16_t>;          // who talks about what
+using NodeId = Id<struct NodeIdName, std::uint32_t>;            // a node, for the whole job
+using HostId = Id<struct HostIdName, std::uint32_t>;            // the machine on which it runs
+using Rank = Id<struct RankName, std::uint32_t>;                // position in one view, 0..P-1
+using Incarnation = Id<struct IncarnationName, std::uint32_t>;  // the life of a node
+using Generation = Id<struct GenerationName, std::uint32_t>;    // the number of a view
+using GroupId = Id<struct GroupIdName, std::uint16_t>;  // separates the messages of different users
 using Seed = Id<struct SeedName, std::uint64_t>;
 using SampleId = std::uint64_t;  // index into the dataset
 
 using Step = Quantity<struct StepName, std::uint64_t>;  // optimizer steps, t
 using Bytes = Quantity<struct BytesName, std::uint64_t>;
-using Elements = Quantity<struct ElementsName, std::uint64_t>;  // of the flat arena
+using Elements = Quantity<struct ElementsName, std::uint64_t>;  // of a flat arena
 
 // Time since the job began: real on a live node, virtual in simulation.
 struct Timeline {
@@ -106,7 +106,7 @@ struct std::hash<shoal::Id<Name, Rep>> {
   std::size_t operator()(shoal::Id<Name, Rep> id) const { return std::hash<Rep>()(id.value()); }
 };
 
-// Plain "{}" only: the formatters of fmt/core.h, which is quick to compile, know no more.
+// Supports only "{}": the formatters of fmt/core.h, which compiles fast, have no format options.
 template <class Name, class Rep>
 struct fmt::formatter<shoal::Id<Name, Rep>> {
   constexpr auto parse(fmt::format_parse_context& context) { return context.begin(); }

@@ -1,12 +1,12 @@
-// One loop over elements, compiled for several widths of vectors and run with the widest that the
-// machine has. All widths give the same bits: loops use only +, -, *, /, sqrt and std::fma, which
-// IEEE 754 defines to the last bit, and sums over a fixed number of lanes.
+// Compiles a loop over elements for several vector widths and runs it with the widest of the
+// machine. All widths give the same bits: loops use only +, -, *, /, sqrt and std::fma, which IEEE
+// 754 defines to the last bit, and sums over a fixed number of lanes.
 //
 // The tree is compiled for any x86-64. A loop is therefore a function object that is inlined into
-// one function per width, and only those functions say what they need (target_clones would be
-// shorter, but its resolvers run before the sanitizers are ready, and no test could choose).
-// AVX-512 is not among them: memory is the limit, and it measured the same.
-// Note: without an FMA instruction std::fma is a call of libm: as exact, and slow.
+// one function per width, and only these functions name the instructions they need (target_clones
+// would be shorter, but its resolvers run before the sanitizers are ready, and tests could not
+// choose). There is no AVX-512 version, because memory is the limit; it measured the same. Note:
+// without an FMA instruction std::fma is a call of libm, exact but slow.
 #pragma once
 
 #include <cstddef>
@@ -21,18 +21,18 @@ enum class Width : std::uint8_t { Plain, Avx2 };
 #else
 #define SHOAL_TARGET(isa)
 #endif
-// Behind the parameters of a lambda that run_wide is given.
+// Goes behind the parameters of a lambda passed to run_wide.
 #define SHOAL_INLINE __attribute__((always_inline))
 
-// Before a loop whose stores go to no element that a later one reads, which no compiler can know of
-// many arrays.
+// Goes before a loop whose stores do not alias its later loads; with many arrays no compiler can
+// prove this.
 #if defined(__clang__)
 #define SHOAL_APART _Pragma("clang loop vectorize(assume_safety)")
 #else
 #define SHOAL_APART _Pragma("GCC ivdep")
 #endif
 
-// The widest of this machine.
+// The widest width of this machine.
 inline Width widest() {
 #if defined(__x86_64__)
   static const bool avx2 =
@@ -80,8 +80,8 @@ struct Lanes {
   }
 };
 
-// Asks for the kLanes floats that a loop will reach a page later. Loops that only read wait for
-// memory the most, and the hardware's own prefetching stops at the end of each page.
+// Prefetches the kLanes floats that the loop will reach a page later. Loops that only read wait for
+// memory the most, and the hardware prefetcher stops at the end of each page.
 SHOAL_INLINE inline void fetch_ahead(const float* x) {
   __builtin_prefetch(x + 1024);
   __builtin_prefetch(x + 1024 + kLanes / 2);

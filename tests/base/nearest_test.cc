@@ -23,7 +23,7 @@ TEST(Suggest, names_the_nearest_word_or_all_when_none_is_near) {
   EXPECT_EQ(suggest("sawrm", known), "Did you mean 'swarm'?");
   EXPECT_EQ(suggest("tarin", known), "Did you mean 'train'?");
   EXPECT_EQ(suggest("zzzzz", known), "Known: train, swarm, doctor.");
-  EXPECT_EQ(suggest("x", {}), "There is none to choose from.");
+  EXPECT_EQ(suggest("x", {}), "There are no choices.");
 }
 
 }  // namespace

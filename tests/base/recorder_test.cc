@@ -69,7 +69,7 @@ TEST(Recorder, DumpMergesTheNodesBySequence) {
     recorder.record(event(NodeId(0), 20 + i));
   }
   const std::string text = recorder.dump(2);
-  EXPECT_THAT(text, HasSubstr("last 2 events of each node, 8 in all"));
+  EXPECT_THAT(text, HasSubstr("last 2 events of each node, 8 in total"));
   const auto at = [&](const char* what) { return text.find(what); };
   EXPECT_EQ(at("a=11"), std::string::npos) << "older than the last two of node 1";
   ASSERT_NE(at("a=12"), std::string::npos);
@@ -183,8 +183,8 @@ TEST(Recorder, ObserversSeeEveryEventWithItsNumber) {
 }
 
 TEST(RecorderDeathTest, WantsAPowerOfTwo) {
-  EXPECT_DEATH(Recorder(12), "depth 12 is no power of two");
-  EXPECT_DEATH(Recorder(0), "depth 0 is no power of two");
+  EXPECT_DEATH(Recorder(12), "depth 12 is not a power of two");
+  EXPECT_DEATH(Recorder(0), "depth 0 is not a power of two");
 }
 
 }  // namespace
