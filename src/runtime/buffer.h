@@ -1,5 +1,5 @@
-// Bytes to send from and to receive into. A phantom has a size and no bytes: timing-only runs move
-// phantoms, so that a model of full size costs its time and none of its memory.
+// Buffers to send from and to receive into. A phantom has a size but no bytes: timing-only runs
+// move phantoms, so a model of full size costs its time but no memory.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ struct MutBuf {
   operator ConstBuf() const { return {data, size}; }  // NOLINT(google-explicit-constructor)
 };
 
-// Copies what there is of it: nothing from or to a phantom. REQUIRES: from.size <= to.size.
+// Copies the bytes; to or from a phantom it copies nothing. REQUIRES: from.size <= to.size.
 inline void copy(ConstBuf from, MutBuf to) {
   if (from.data != nullptr && to.data != nullptr && from.size.value() > 0)
     std::memcpy(to.data, from.data, from.size.value());
@@ -45,7 +45,7 @@ template <class T>
 inline constexpr bool kSpan = false;
 template <class T, std::size_t N>
 inline constexpr bool kSpan<std::span<T, N>> = true;
-// A span is trivially copyable too; what counts is what it points to.
+// A span is trivially copyable as well; the element type matters.
 template <class T>
 concept Plain = std::is_trivially_copyable_v<T> && !kSpan<T>;
 }  // namespace detail

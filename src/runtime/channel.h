@@ -10,7 +10,7 @@
 
 namespace shoal {
 
-// An unbounded queue with one or many consumers; values go to consumers in order of waiting.
+// An unbounded queue with one or more consumers, which get values in the order in which they wait.
 //   while (auto value = co_await channel.next()) ...      // ends when closed and drained
 template <class T>
 class Channel {
@@ -71,7 +71,7 @@ class Channel {
   bool closed_ = false;
 };
 
-// Wakes everyone who waits. The condition itself belongs to the waiter, who checks it in a loop:
+// Wakes all waiters. The waiter owns the condition and checks it in a loop:
 //   while (!ready()) co_await signal.wait();
 class Signal {
  public:

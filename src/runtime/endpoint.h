@@ -5,15 +5,15 @@
 //   const Received r = co_await endpoint.recv(match, room);
 //   co_await all(endpoint.send(next, tag, out), endpoint.recv(match, in));
 //
-// Windows. Nodes of one host read each other's ranges in place, where they lie in memory that came
-// from allocate(); to all others the same two calls are a transfer:
+// Windows. Nodes of one host read each other's ranges in place, in memory from allocate(). Between
+// hosts the same two calls are a transfer:
 //
-//   co_await endpoint.publish(reader, tag, range);      // done = the reader has let go of it
-//   const Reading r = co_await endpoint.read(match);    // r.data(), until r is gone
+//   co_await endpoint.publish(reader, tag, range);      // done = the reader has released it
+//   const Reading r = co_await endpoint.read(match);    // r.data(), until r is destroyed
 //
-// Lifetime of ranges. A matched receive or a rendezvous send cannot be taken back from a network.
-// A cancelled operation throws Cancelled at once, but its range stays *busy*: the transport may
-// still read or write it. retire() ends a generation and awaits that its ranges are free.
+// Lifetime of ranges. A matched receive or a rendezvous send cannot be withdrawn from a network. A
+// cancelled operation throws Cancelled at once, but its range stays *busy*: the transport may still
+// read or write it. retire() ends a generation and waits until its ranges are free.
 #pragma once
 
 #include <cstddef>
@@ -36,8 +36,8 @@ class Endpoint;
 inline constexpr NodeId kAnyone = kNobody;
 inline constexpr std::uint64_t kWholeId = std::numeric_limits<std::uint64_t>::max();
 
-// Which messages a receive takes. The tag's group and generation always count; of its id, the bits
-// in `mask`.
+// The messages that a receive accepts. The tag's group and generation must match; of its id, the
+// bits in `mask`.
 struct Match {
   NodeId from = kAnyone;
   Tag tag;
@@ -55,7 +55,7 @@ struct Received {
   Bytes size;
 };
 
-// For protocols in which the size is known: a message of another size is Corrupt.
+// For protocols with messages of known size: another size is Corrupt.
 void require_size(const Received& received, Bytes expected);
 
 class [[nodiscard]] SendOp final : public Operation {
@@ -76,8 +76,8 @@ class [[nodiscard]] SendOp final : public Operation {
   const NodeId to;
   const Tag tag;
   const ConstBuf payload;
-  const bool published;  // the receiver is expected to read it where it is,
-  const bool lent;       // and to keep it for a while: nobody waits for it
+  const bool published;  // the receiver should read it in place,
+  const bool lent;       // and may keep it for a while, so waiting for it is no stall
   // For the transport.
   void* flight = nullptr;
   void sent() { complete(); }
@@ -106,10 +106,10 @@ class [[nodiscard]] RecvOp : public Operation,
   const MutBuf room;
   // For the transport.
   void* flight = nullptr;
-  std::uint64_t posted = 0;  // the number of receives before it
+  std::uint64_t posted = 0;  // the number of earlier receives
   virtual class ReadOp* reading() { return nullptr; }
-  // What is to be received, where it lies, for the time of the call. True: it was taken in from
-  // there, and need not be copied to the room. Not every transport asks.
+  // Offers the payload in place, for the duration of the call. True: the receive has taken it, and
+  // it need not be copied to the room. Some transports do not call this.
   virtual bool take_in(ConstBuf payload) {
     (void)payload;
     return false;
@@ -129,8 +129,8 @@ class [[nodiscard]] RecvOp : public Operation,
   Endpoint* endpoint_;
 };
 
-// A message where it lies: in its sender's memory, or in some that came with it. The sender's range
-// is busy until this is gone.
+// A message read in place: in its sender's memory, or in memory that came with it. The sender's
+// range is busy until the Reading is destroyed.
 class Reading {
  public:
   Reading(const Received& what, ConstBuf data, std::shared_ptr<const void> hold)
@@ -160,7 +160,7 @@ class [[nodiscard]] ReadOp final : public RecvOp {
     return {result_, data_, std::move(hold_)};
   }
 
-  // For the transport: received() follows. `hold` keeps `data` readable, and is let go of on the
+  // For the transport: received() follows. `hold` keeps `data` readable and is released on the
   // thread of the node.
   ReadOp* reading() override { return this; }
   void in_place(ConstBuf data, std::shared_ptr<const void> hold) {
@@ -186,35 +186,35 @@ class Endpoint {
   // Messages of one sender and tag arrive in the order sent; different tags may overtake each
   // other. A message larger than `room` is Corrupt. Self-sends work.
   RecvOp recv(Match match, MutBuf room) { return {*this, match, room}; }
-  // A send whose receiver reads in place: between nodes of one host nothing is copied. It may be
-  // received, and a message that was sent may be read, all the same.
+  // A send whose receiver reads in place: between nodes of one host nothing is copied. A published
+  // message may also be received, and a sent one read.
   SendOp publish(NodeId to, Tag tag, ConstBuf range) {
     return {*this, to, tag, range, SendOp::Manner::Published};
   }
-  // The same of a range that the reader may keep from step to step: that is no stall.
+  // The same for a range that the reader may keep from step to step, which is not a stall.
   SendOp lend(NodeId to, Tag tag, ConstBuf range) {
     return {*this, to, tag, range, SendOp::Manner::Lent};
   }
   ReadOp read(Match match) { return {*this, match}; }
-  // In all messages to others so far, also those that they read in place.
+  // Bytes of all messages to others so far, including those that they read in place.
   Bytes sent() const { return sent_; }
-  // Zeroed memory for ranges that are published, aligned to 64 bytes: the window of this node where
-  // it has one. It may outlive the endpoint.
+  // Zeroed memory for ranges that are published, aligned to 64 bytes: in the window of this node,
+  // if it has one. The memory may outlive the endpoint.
   virtual std::shared_ptr<std::byte> allocate(Bytes size);
-  // How much was shown, from the beginning on; `lasts`: also what is written there later.
+  // The size shown, from the beginning on; `lasts`: later writes are visible too.
   struct Shown {
     Bytes size{};
     bool lasts = false;
   };
-  // Lets `room` show what lies `there`, in a Reading or in memory of allocate(), without a copy, as
-  // far as that can be. REQUIRES: `room` lies in allocate_pages() (base/memory.h).
+  // Maps the memory `there` (of a Reading or from allocate()) into `room` without a copy, as far as
+  // possible. REQUIRES: `room` lies in allocate_pages() (base/memory.h).
   virtual Shown show(MutBuf room, ConstBuf there) {
     (void)room, (void)there;
     return {};
   }
-  // From now on nothing of generations up to this one is received any more, and pending operations
-  // of them are cancelled; done when every range they used is free. What outlives views (generation
-  // 0) is retired by kForGood alone.
+  // Ends all generations up to this one: their messages are dropped and their pending operations
+  // cancelled; done when every range they used is free. Generation 0, which outlives views, is
+  // retired by kForGood alone.
   virtual Task<void> retire(GroupId group, Generation generation) = 0;
 
  private:

@@ -1,5 +1,5 @@
-// Env: the world as one node sees it, less the network, the disk and the others.
-// One of the four interfaces of the seam; see docs/architecture.md.
+// Env: a node's clock, timers, random numbers, computation and records. One of the four interfaces
+// of the seam; see docs/architecture.md.
 #pragma once
 
 #include <atomic>
@@ -19,11 +19,11 @@
 
 namespace shoal {
 
-// What a loop over elements does, which is what its cost depends on, and when it may run.
-// Reduce, Encode and Decode are done to what is being exchanged, which nothing else reads or writes
-// meanwhile: they go on while a gradient is computed. All others run one after the other, in the
-// order in which they were asked for, and so do these three among themselves. Work of another kind
-// joins these three where it is asked for *aside*: it touches nothing that a gradient reads then.
+// The kind of a loop over elements, which determines its cost and when it may run. Reduce, Encode
+// and Decode work on data in exchange, which no other work touches meanwhile, so they run beside a
+// gradient. All other work runs in order, one piece after the other; so do these three among
+// themselves. Work of another kind may run with these three if it is submitted *aside*: it must not
+// touch anything that a gradient reads then.
 enum class Work : std::uint8_t { Forward, Backward, Reduce, Update, Encode, Decode, Copy, Io };
 inline constexpr std::size_t kWorkKinds = count_up_to(Work::Io);
 std::string_view to_string(Work kind);
@@ -49,8 +49,8 @@ class [[nodiscard]] SleepOp final : public Operation {
   Duration duration_;
 };
 
-// Whether anyone still waits for a function that runs on another thread. A long one asks now and
-// then, and throws Cancelled when nobody does.
+// Whether a function on another thread is still wanted. A long function asks now and then, and
+// throws Cancelled if not.
 using Wanted = std::function<bool()>;
 
 class WorkOp : public Operation {
@@ -64,7 +64,7 @@ class WorkOp : public Operation {
 
   Work kind() const { return kind_; }
   Elements n() const { return n_; }
-  // It goes on while a gradient is computed.
+  // It runs beside a gradient.
   bool aside() const {
     return aside_ || kind_ == Work::Reduce || kind_ == Work::Encode || kind_ == Work::Decode;
   }
@@ -114,43 +114,43 @@ class Env {
   SleepOp sleep(Duration d) { return {*this, d}; }
 
   // Every loop over elements goes through here. Live: runs f on the compute thread or inline, by
-  // policy; simulated: runs f, then sleeps its cost; timing-only: only sleeps.
+  // policy; simulated: runs f, then sleeps for its cost; timing-only: only sleeps.
   template <class F>
   WorkOf<F> work(Work kind, Elements n, F f) {
     return WorkOf<F>(*this, kind, n, false, std::move(f));
   }
-  // The same, while a gradient may be computed.
+  // The same, beside a gradient.
   template <class F>
   WorkOf<F> work_aside(Work kind, Elements n, F f) {
     return WorkOf<F>(*this, kind, n, true, std::move(f));
   }
 
-  // Called by a function of work(), on whatever thread: runs f on the node's own, soon, and before
-  // the work is seen to have ended. False where time stands still during work (simulated): nothing
-  // can happen meanwhile, and f is not taken.
+  // Called by a function of work() on any thread: runs f soon on the node's thread, before the work
+  // completes. Returns false, without running f, if time stands still during work (simulation).
   virtual bool post(const std::function<void()>& f) {
     (void)f;
     return false;
   }
 
-  // Whether post() takes anything: a function of work() can wait for what happens meanwhile.
+  // Whether post() runs anything, so that a function of work() can wait for events.
   virtual bool posts() const { return false; }
 
-  // Called by a function of work(): all lanes to their ends, at the same time. Live each has a
-  // thread; simulated they are interleaved step by step, as the seed draws for this `turn`.
+  // Called by a function of work(): runs all lanes to their ends at the same time. Live, each lane
+  // has a thread; in simulation they are interleaved step by step, as the seed draws for this
+  // `turn`.
   virtual void together(std::span<Lane* const> lanes, std::uint64_t turn);
 
-  // The job's stream for a purpose: the same on every node that asks with the same arguments.
+  // The job's random stream for a purpose: the same on every node with the same arguments.
   Random random(Purpose purpose, std::uint64_t a = 0, std::uint64_t b = 0) const {
     return {seed_, purpose, a, b};
   }
   Seed seed() const { return seed_; }
 
-  // Fills in time, node and incarnation, and hands the event to the flight recorder.
+  // Adds time, node and incarnation, and passes the event to the flight recorder.
   virtual void record(Event event) = 0;
-  // Marks that a rare path was reached; the swarm counts how often.
+  // Marks that a rare path was reached; the swarm counts these.
   virtual void probe(const char* what) { (void)what; }
-  // True, now and then and only in simulation, at points where something legal but rare may happen.
+  // True now and then, only in simulation, at points where something legal but rare may happen.
   virtual bool buggify(const char* site) {
     (void)site;
     return false;

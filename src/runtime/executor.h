@@ -1,7 +1,7 @@
-// The ready ring: coroutines that can go on, in the order in which they became ready.
+// The ready ring: coroutines that can continue, in the order in which they became ready.
 //
-// Awaiting and finishing push handles here instead of transferring symmetrically (g++ 12 overflows
-// the stack without optimization and under sanitizers). The ring's order is also what makes a
+// Awaiting and finishing push handles here instead of using symmetric transfer (g++ 12 overflows
+// the stack without optimization and under sanitizers). The order of the ring also makes a
 // simulated run deterministic. See docs/coroutines.md.
 #pragma once
 
@@ -26,7 +26,7 @@ class Executor {
   }
   bool idle() const { return size_ == 0; }
 
-  // Runs until nothing is ready, or so many have run; returns the number of resumptions.
+  // Runs until nothing is ready or `most` coroutines have run; returns the number of resumptions.
   std::size_t run_ready(std::size_t most = std::numeric_limits<std::size_t>::max()) {
     std::size_t count = 0;
     while (count < most && run_one()) ++count;

@@ -1,4 +1,4 @@
-// The one rule for paths of Files, in either world.
+// The rule for paths of Files, live and simulated.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 namespace shoal {
 
 // The names along a path relative to the job's folder: "a/b" gives {a, b}; "" and "." give {}, the
-// folder itself. Throws DataError for a path that is absolute, that has "..", "." or an empty name
-// in it, or a zero byte: such a path could leave the job's folder, or name one file in two ways.
+// folder itself. Throws DataError for an absolute path and for a path with "..", "." or an empty
+// name in it, or a zero byte: it could leave the job's folder, or name one file in two ways.
 std::vector<std::string> path_names(std::string_view path);
 
 }  // namespace shoal

@@ -1,6 +1,6 @@
-// A user's input file as bytes, whoever opened it: a mapping of a real file, or the bytes that a
-// test made. Input is only read, never awaited, and may be larger than memory, so it is not part of
-// Files, which keeps what a job writes.
+// A user's input file as bytes: a mapping of a real file, or bytes made by a test. Input is read
+// without awaiting and may be larger than memory, so it is not part of Files, which keeps the files
+// that a job writes.
 #pragma once
 
 #include <cstddef>
@@ -14,18 +14,18 @@
 namespace shoal {
 
 struct FileView {
-  std::shared_ptr<const void> owner;  // the bytes live as long as this
+  std::shared_ptr<const void> owner;  // keeps the bytes alive
   std::span<const std::byte> bytes;
   std::string path;  // for messages
 };
 
-// There is no such file: whoever knows another name for it, or how to get it, reacts.
+// The file does not exist. Callers that know another name or a way to get it catch this.
 class FileMissing : public DataError {
  public:
   using DataError::DataError;
 };
 
-// Throws FileMissing, or DataError for what is there and cannot be read.
+// Throws FileMissing, or DataError if the file exists but cannot be read.
 using FileOpener = std::function<FileView(const std::string& path)>;
 
 }  // namespace shoal

@@ -14,7 +14,7 @@ namespace shoal::detail {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__)
-constexpr std::size_t kLargest = 0;  // Who uses a frame that is gone shall be found.
+constexpr std::size_t kLargest = 0;  // AddressSanitizer shall find uses of freed frames
 #else
 constexpr std::size_t kLargest = 4096;
 #endif
@@ -28,11 +28,11 @@ struct Free {
   Free* next;
 };
 
-thread_local bool ended = false;  // Frames may outlive what the thread keeps.
+thread_local bool ended = false;  // frames may outlive the thread's cache
 
 // Frames are cut from slabs, each twice as large as the one before: a simulation of many nodes has
-// gigabytes of them and touches them in no order, which in large pages misses the translation cache
-// less often.
+// gigabytes of frames and touches them in random order, which misses the TLB less often in large
+// pages.
 class Kept {
  public:
   Kept() = default;
@@ -40,7 +40,7 @@ class Kept {
   Kept& operator=(const Kept&) = delete;
   ~Kept() {
     ended = true;
-    // Somebody else has a frame of these slabs: they stay.
+    // Another thread still has a frame of these slabs, so they are kept.
     if (!all_are_here()) new std::vector<Slab>(std::move(slabs_));
   }
   void* take(std::size_t size) {
@@ -87,8 +87,8 @@ class Kept {
 
   std::array<Free*, kLargest / kGrain + 1> by_class_{};
   std::vector<Slab> slabs_;
-  std::size_t room_ = 0;  // at the end of the last one
-  std::size_t cut_ = 0;   // frames
+  std::size_t room_ = 0;  // at the end of the last slab
+  std::size_t cut_ = 0;   // number of frames cut
 };
 
 thread_local Kept kept;
@@ -102,7 +102,7 @@ void* take_frame(std::size_t size) {
 
 void give_back_frame(void* frame, std::size_t size) noexcept {
   if (size > kLargest) return ::operator delete(frame);
-  // Whose it was is not known any more: it is left alone.
+  // The owner is no longer known, so the frame is leaked.
   if (!ended) kept.give_back(frame, size);
 }
 

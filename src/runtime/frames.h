@@ -1,6 +1,6 @@
-// Memory of coroutine frames, and of what else comes and goes with every message: by the million,
-// in few sizes. What one has left is kept for the next one of its size, by the thread that freed
-// it, until that thread ends.
+// Memory of coroutine frames and other objects that every message creates and destroys: millions,
+// in few sizes. A freed block is kept for the next one of its size by the thread that freed it,
+// until that thread ends.
 #pragma once
 
 #include <cstddef>

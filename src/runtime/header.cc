@@ -12,8 +12,8 @@ namespace {
 constexpr std::uint32_t kMagic = 0x4C4F'4853;  // "SHOL"
 constexpr std::size_t kChecksumAt = 56;
 
-// As words: bytes that were just written one by one cannot be read eight at a time before they have
-// reached the cache.
+// Headers are built from words: bytes written one by one cannot be read eight at a time before they
+// have reached the cache.
 using Words = std::array<std::uint64_t, kHeaderSize / 8>;
 static_assert(std::endian::native == std::endian::little);
 
@@ -27,9 +27,9 @@ T get(const Words& words, std::size_t at) {
   return static_cast<T>(words[at / 8] >> (8 * (at % 8)));
 }
 
-// A sum of one-to-one functions, another for each word: no change of one word goes unseen. The
-// processor works at all of them at once; a hash that goes from word to word takes longer than all
-// the rest that is done to a header.
+// A sum of bijections, a different one for each word, so every change of one word is detected. The
+// processor computes all of them in parallel; a sequential hash would take longer than everything
+// else done to a header.
 std::uint64_t checksum_of(const Words& words) {
   std::uint64_t sum = 0;
   for (std::uint64_t i = 0; i < kChecksumAt / 8; ++i) {
@@ -76,7 +76,7 @@ HeaderBytes encode_header(const Header& h) {
 
 Header decode_header(std::span<const std::byte> bytes, NodeId peer) {
   if (bytes.size() < kHeaderSize)
-    corrupt(peer, "{} bytes are too few for a header of {}", bytes.size(), kHeaderSize);
+    corrupt(peer, "{} bytes are too short for a header of {}", bytes.size(), kHeaderSize);
   Words words;
   std::memcpy(words.data(), bytes.data(), kHeaderSize);
   const auto magic = get<std::uint32_t>(words, 0);
@@ -104,7 +104,7 @@ Header decode_header(std::span<const std::byte> bytes, NodeId peer) {
   h.tag.id = get<std::uint64_t>(words, 40);
   h.size = Bytes(get<std::uint64_t>(words, 48));
   if (get<std::uint32_t>(words, 28) != 0)
-    corrupt(peer, "flags {:#x} are not of version {}", get<std::uint32_t>(words, 28), version);
+    corrupt(peer, "flags {:#x} do not exist in version {}", get<std::uint32_t>(words, 28), version);
   if (h.size > kMessageSizeMax)
     corrupt(peer, "a payload of {} bytes is more than the {} allowed", h.size, kMessageSizeMax);
   return h;

@@ -6,8 +6,8 @@
 //   8  u32 source            28 u32 flags (none yet)
 //   12 u32 incarnation       32 u64 sequence
 //
-// Collectives match the generation; servers and gossip, which outlive views, send generation 0 and
-// only the incarnation counts. What cannot be a header is Corrupt, and names the peer.
+// Collectives match the generation; servers and gossip, which outlive views, send generation 0, and
+// only the incarnation matters. A malformed header throws Corrupt, which names the peer.
 #pragma once
 
 #include <array>
@@ -20,18 +20,18 @@
 
 namespace shoal {
 
-// Which conversation a message belongs to.
+// The conversation that a message belongs to.
 struct Tag {
   GroupId group;
   Generation generation;  // 0: outlives views
-  std::uint64_t id = 0;   // unique within (group, generation) for what is in flight at once
+  std::uint64_t id = 0;   // unique within (group, generation) among messages in flight
 
   auto operator<=>(const Tag&) const = default;
 };
 
-// Of a group that outlives views: every generation, that of 0 too.
+// All generations of a group that outlives views, including 0.
 inline constexpr Generation kForGood{0xffff'ffffU};
-// Whether what is retired up to `retired` has this generation in it.
+// Whether retiring up to `retired` includes this generation.
 constexpr bool covers(Generation retired, Generation generation) {
   return generation == Generation(0) ? retired == kForGood : generation <= retired;
 }
@@ -57,7 +57,7 @@ inline constexpr Bytes kMessageSizeMax{std::uint64_t{1} << 40U};
 using HeaderBytes = std::array<std::byte, kHeaderSize>;
 
 HeaderBytes encode_header(const Header& header);
-// Of bytes 0..55: what the last eight have to be.
+// The checksum of bytes 0..55, as the last eight must have it.
 std::uint64_t header_checksum(const HeaderBytes& bytes);
 
 // Throws Corrupt, naming `peer`, for anything that encode_header of this version cannot have made:

@@ -1,4 +1,4 @@
-// Lane: one of several pieces of work that are done at the same time, in steps (Env::together).
+// Lane: one of several pieces of work that run at the same time, in steps (Env::together).
 #pragma once
 
 #include "base/types.h"
@@ -8,14 +8,14 @@ namespace shoal {
 class Lane {
  public:
   virtual ~Lane() = default;
-  // One step, as small as what other threads may come between. False: there was none left.
+  // Makes one step, as small as an access that other threads may interleave. False: none was left.
   virtual bool step() = 0;
-  // All steps that are left; the same, and faster.
+  // Makes all remaining steps; the same, but faster.
   virtual void run() {
     while (step()) {
     }
   }
-  // How much there is, in elements of Work::Backward.
+  // The size of the work, in elements of Work::Backward.
   virtual Elements size() const = 0;
 };
 

@@ -59,7 +59,7 @@ void Mailbox::deliver(Arrival& arrival) {
   host_->matched(*op, arrival);
 }
 
-// ---- Looking for each other
+// ---- Matching
 
 RecvOp* Mailbox::first_receive(const Arrival& arrival) {
   const auto accepts = [&](RecvOp& r) { return r.match.accepts(arrival.from, arrival.tag); };
@@ -130,7 +130,7 @@ void Mailbox::put(Arrival& arrival) {
   arrivals_of_tag_.put(arrival, [&] { return key_of(kAnyone, arrival.tag); });
 }
 
-// ---- Who counts
+// ---- Membership
 
 bool Mailbox::retired(const Tag& tag) const {
   for (const Retired& r : retired_)

@@ -1,7 +1,7 @@
-// The matching engine that every transport shares: receives that wait for messages, and messages
-// that wait for receives.
+// The matching engine that every transport shares: receives wait for messages, and messages wait
+// for receives.
 //
-// Cost: the same however many wait, but of a receive whose mask leaves bits out.
+// Cost: independent of the number of waiting ones, except for a receive whose mask omits bits.
 #pragma once
 
 #include <map>
@@ -17,10 +17,10 @@
 
 namespace shoal {
 
-// What the flight recorder keeps of a message.
+// The flight recorder's event for a message.
 Event message_event(EventKind kind, NodeId peer, const Tag& tag, Bytes size, std::uint64_t c);
 
-// A message that has arrived and waits to be matched. Transports derive from it.
+// A message that has arrived and waits for its receive. Transports derive from it.
 struct Arrival : ListHook<struct InArrivals>,
                  ListHook<struct InArrivalsOfSender>,
                  ListHook<struct InArrivalsOfTag> {
@@ -29,7 +29,7 @@ struct Arrival : ListHook<struct InArrivals>,
   Tag tag;
   Bytes size;
 
-  // Waits no more.
+  // Removes it from the mailbox.
   void unlink() {
     ListHook<InArrivals>::unlink();
     ListHook<InArrivalsOfSender>::unlink();
@@ -38,18 +38,18 @@ struct Arrival : ListHook<struct InArrivals>,
 };
 
 // Thread safety: none. Invariants:
-// 1. A message is matched at most once, to the first receive posted that accepts it.
-// 2. No message of a retired generation is ever matched, and none that arrives from a life of its
-//    sender that is over: replaced by a newer incarnation, dead or evicted.
-// 3. A receive never waits for a peer that is lost.
+// 1. A message is matched at most once, to the first posted receive that accepts it.
+// 2. No message of a retired generation is ever matched, and none that arrives from an ended
+//    incarnation of its sender: replaced by a newer one, dead or evicted.
+// 3. A receive never waits for a lost peer.
 class Mailbox {
  public:
-  // The transport's part: move the payload and complete the receive; let go of the message.
+  // The transport's part: moves the payload, completes the receive, and releases the message.
   class Host {
    public:
     virtual ~Host() = default;
-    // Asked before a message is matched. False when its sender has taken it back meanwhile: it is
-    // then dropped, and the receive keeps its place.
+    // Called before a message is matched. False if its sender has withdrawn it: the message is
+    // dropped, and the receive keeps its place.
     virtual bool claim(Arrival& arrival) {
       (void)arrival;
       return true;
@@ -65,32 +65,32 @@ class Mailbox {
   void cancel(RecvOp& op) { unlink(op); }
   void deliver(Arrival& arrival);  // matches at once, waits, or is dropped
 
-  // Drops what has arrived and will arrive of generations up to this one, and cancels the receives.
+  // Drops past and future messages of generations up to this one, and cancels their receives.
   void retire(GroupId group, Generation generation);
   bool retired(const Tag& tag) const;
-  // The peers and incarnations that count from now on; a member that is gone or replaced is lost.
+  // The present peers and incarnations; a member that is missing or replaced is lost.
   void adopt(ViewPtr view);
-  // The connection to this life of a peer broke: receives from it fail, now and later.
+  // The connection to this incarnation of a peer broke: receives from it fail, now and later.
   void lose(NodeId peer, Incarnation incarnation, const std::string& why);
-  // This node itself is out: every receive fails with `error`.
+  // This node was evicted: every receive fails with `error`.
   void fail_all(const std::exception_ptr& error);
 
-  // Empty while messages may still be exchanged with `peer`, else why not.
+  // Empty while messages may be exchanged with `peer`, else the reason why not.
   const std::string& lost(NodeId peer) const;
   Incarnation newest(NodeId peer) const;
-  bool over(NodeId peer, Incarnation incarnation) const;  // that life of it
+  bool over(NodeId peer, Incarnation incarnation) const;  // whether that incarnation has ended
   bool has_receives() const { return !receives_.empty(); }
-  // Receives that wait, oldest first: who is missing, and for what.
+  // Waiting receives, oldest first, with the peer and the reason.
   struct Awaited {
     Match match;
     Bytes room;
   };
   std::vector<Awaited> waiting();
-  std::vector<std::string> describe_waiting(const std::string& who);  // a line for each
+  std::vector<std::string> describe_waiting(const std::string& who);  // one line per receive
 
  private:
   struct Loss {
-    Incarnation incarnation;  // this life of the peer, and all before it
+    Incarnation incarnation;  // this incarnation of the peer, and all before it
     std::string why;
   };
   struct Retired {
@@ -107,17 +107,17 @@ class Mailbox {
   void unlink(RecvOp& op);
 
   Host* host_;
-  // In the order in which they came; and by what they are looked for by.
+  // All in order of arrival, and indexed for lookup.
   List<RecvOp, struct InMailbox> receives_;
-  KeyTable<RecvOp, struct InReceivesByKey> receives_by_key_;  // of a sender or anyone, and a tag
-  List<RecvOp, struct InReceivesByKey> broad_;                // whose masks leave bits out
+  KeyTable<RecvOp, struct InReceivesByKey> receives_by_key_;  // by sender (or any) and tag
+  List<RecvOp, struct InReceivesByKey> broad_;                // their masks omit bits
   std::uint64_t posted_ = 0;
-  std::size_t from_anyone_ = 0;  // receives that wait for no sender in particular
+  std::size_t from_anyone_ = 0;  // receives without a given sender
   List<Arrival, struct InArrivals> arrivals_;
-  KeyTable<Arrival, struct InArrivalsOfSender> arrivals_of_sender_;  // and a tag
+  KeyTable<Arrival, struct InArrivalsOfSender> arrivals_of_sender_;  // and by tag
   KeyTable<Arrival, struct InArrivalsOfTag> arrivals_of_tag_;
   ViewPtr view_ = std::make_shared<const View>();
-  std::map<NodeId, Loss> losses_;  // few: peers that are gone, until a newer life of them is met
+  std::map<NodeId, Loss> losses_;  // few: lost peers, until a newer incarnation appears
   std::vector<Retired> retired_;
 };
 

@@ -20,7 +20,7 @@ void Membership::fail(const std::exception_ptr& error) {
   } catch (const Cancelled&) {
   } catch (const Fenced&) {
   } catch (const std::exception& what) {
-    // Of several lines the first says what happened; the others are advice.
+    // The first line says what happened; the others are advice.
     const std::string text = what.what();
     fail(text.substr(0, text.find('\n')));
   }

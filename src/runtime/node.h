@@ -1,4 +1,4 @@
-// Node: the world as a node program gets it; the four interfaces of the seam, passed explicitly.
+// Node: everything that a node program reaches; the four interfaces of the seam, passed explicitly.
 #pragma once
 
 #include <functional>
@@ -20,8 +20,8 @@ struct Node {
   Files& files;
 };
 
-// What a node runs, in either world. It gets Fenced when the node was evicted, and is then started
-// anew as another incarnation; the Node outlives the task.
+// The program of a node, live or simulated. It gets Fenced when the node was evicted, and is then
+// started again as another incarnation; the Node outlives the task.
 using NodeProgram = std::function<Task<void>(Node&)>;
 
 }  // namespace shoal

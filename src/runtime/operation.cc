@@ -16,7 +16,7 @@ void CancelScope::cancel() {
   if (cancelled_) return;
   cancelled_ = true;
   children_.each([](CancelScope& child) { child.cancel(); });
-  // Aborting one operation may end others of the same All, so start over from the front each time.
+  // Aborting one operation may end others of the same All, so restart from the front each time.
   while (Operation* op = operations_.find([](Operation& o) { return !o.cancel_requested_; }))
     op->request_cancel();
 }
@@ -54,7 +54,7 @@ void Operation::finish() {
     for (unsigned i = 0; i < waiter.sibling_count; ++i) waiter.siblings[i]->request_cancel();
   }
   if (waiter.pending == 0 && !waiter.starting) {
-    // A second finish of the same All, nested in the cancel above, has posted already.
+    // A second finish of the same All, nested in the cancel above, has already posted.
     const std::coroutine_handle<> handle = std::exchange(waiter.handle, nullptr);
     if (handle) waiter.executor->post(handle);
   }

@@ -1,9 +1,9 @@
-// Operation: what a coroutine waits for at the leaves (a message, a timer, a value), and
-// CancelScope, by which waiting ends early.
+// Operation: a leaf of waiting (a message, a timer, a value); and CancelScope, which ends waiting
+// early.
 //
-// An operation lives in the frame of the coroutine that awaits it: no allocation, and nothing to
-// free when the coroutine goes. Cancelling throws Cancelled out of the co_await; frames are never
-// destroyed from outside while they wait.
+// An operation lives in the frame of the awaiting coroutine, so nothing is allocated or freed.
+// Cancelling throws Cancelled out of the co_await; frames are never destroyed from outside while
+// they wait.
 #pragma once
 
 #include <array>
@@ -20,7 +20,8 @@ namespace shoal {
 
 class Operation;
 
-// Everything that waits below one TaskGroup. Scopes form a tree; cancelling one cancels all below.
+// All operations that wait below one TaskGroup. Scopes form a tree; cancelling one cancels all
+// below.
 class CancelScope : public ListHook<struct InParentScope> {
  public:
   explicit CancelScope(CancelScope* parent);
@@ -38,7 +39,7 @@ class CancelScope : public ListHook<struct InParentScope> {
   List<CancelScope, struct InParentScope> children_;
 };
 
-// What a coroutine inherits from whoever awaits or spawns it.
+// Inherited by a coroutine from its awaiter or spawner.
 struct Context {
   Executor* executor = nullptr;
   CancelScope* scope = nullptr;
@@ -52,14 +53,14 @@ struct Waiter {
   std::coroutine_handle<> handle;
   unsigned pending = 0;
   bool starting = false;
-  Operation* const* siblings = nullptr;  // of All; one failing aborts the rest
+  Operation* const* siblings = nullptr;  // of All; if one fails, the others are aborted
   unsigned sibling_count = 0;
 };
 
 }  // namespace detail
 
-// Derived classes implement start() and abort(), end with complete() or fail(), give
-// `using Result`, `Result await_resume()` (calling rethrow() first), and call detach() in their
+// Derived classes implement start() and abort(), end with complete() or fail(), define `using
+// Result` and `Result await_resume()` (which calls rethrow() first), and call detach() in their
 // destructor. An operation may be moved until it is awaited.
 class Operation : public ListHook<struct InScope> {
  public:
@@ -82,7 +83,7 @@ class Operation : public ListHook<struct InScope> {
   bool pending() const { return waiter_ != nullptr; }
   bool failed() const { return error_ != nullptr; }
   std::exception_ptr error() const { return error_; }
-  // Ends the wait with Cancelled; at once, or, where abort() refuses, when the operation ends.
+  // Ends the wait with Cancelled: at once, or, if abort() refuses, when the operation ends.
   void request_cancel();
   // Starts the operation for `waiter`; REQUIRES: not started before.
   void begin(const Context& context, detail::Waiter& waiter);
@@ -90,10 +91,10 @@ class Operation : public ListHook<struct InScope> {
  protected:
   // Begins to wait; may call complete() or fail() at once.
   virtual void start() = 0;
-  // True: in a scope that is cancelled already it starts all the same, and throws when it ends.
+  // True: it starts even in a cancelled scope, and throws when it ends.
   virtual bool starts_when_cancelled() const { return false; }
-  // Leaves whatever would complete it. Returns false when that is impossible right now (a function
-  // running on the compute thread): the operation then completes as usual and throws Cancelled.
+  // Deregisters from the object that would complete it. Returns false if that is impossible now (a
+  // function running on the compute thread): the operation then completes and throws Cancelled.
   virtual bool abort() = 0;
 
   void complete() { finish(); }
@@ -110,10 +111,9 @@ class Operation : public ListHook<struct InScope> {
     unlink();
     waiter_ = nullptr;
   }
-  // Whether all that is waited for along with it (All) has ended, of what began before it.
-  // REQUIRES: pending.
+  // Whether all earlier siblings of an All have ended. REQUIRES: pending.
   bool last() const { return waiter_->pending == 1; }
-  // The context the operation was started in. REQUIRES: started.
+  // The context in which the operation was started. REQUIRES: started.
   const Context& context() const { return context_; }
 
  private:
@@ -140,7 +140,7 @@ template <class T>
 using Result = typename ResultOf<T>::type;  // T, or std::monostate for void
 }  // namespace detail
 
-// Several operations at once, as one wait: co_await all(endpoint.send(..), endpoint.recv(..)).
+// Waits for several operations at once: co_await all(endpoint.send(..), endpoint.recv(..)).
 // Completes when all have; when one fails the others are cancelled and its error is thrown.
 template <class... Ops>
 class All {
@@ -165,7 +165,7 @@ class All {
     return waiter_.pending > 0;
   }
   std::tuple<detail::Result<typename Ops::Result>...> await_resume() {
-    // The error that aborted the others, not the Cancelled it left them with.
+    // The error that aborted the others, not their Cancelled.
     if (const std::exception_ptr error = first_error()) std::rethrow_exception(error);
     return std::apply([](auto&... op) { return std::tuple(result_of(op)...); }, ops_);
   }

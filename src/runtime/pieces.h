@@ -1,13 +1,12 @@
-// Work whose result comes in pieces, each of use before the last is there: backward, say.
+// Work whose result comes in pieces that are useful before the last one is ready, such as backward.
 //
 //   co_await work_in_pieces(env, Work::Backward, costs, Taken::AtOnce,
 //       [&](const Emit& emit, const Wanted& wanted) { ... emit(i); ... },   // where work runs
 //       [&](std::uint32_t i) { ready.push(...); });                         // on the node's thread
 //
-// Live, a piece is taken while the work goes on, or, where that is of no use, with all others at
-// its end: to wake the node's thread takes a core from the work. Simulated, the function runs at
-// once, and its pieces are taken in the order in which they were emitted, the cost of each after
-// the one before.
+// Live, a piece is taken while the work continues, or with all others at its end if it is of no use
+// before: waking the node's thread takes a core from the work. In simulation the function runs at
+// once, and its pieces are taken in order, the cost of each after the one before.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@ namespace shoal {
 
 struct Range;
 
-// Whether an arena has memory, or only a size (timing-only runs).
+// Whether an arena has memory or only a size (timing-only runs).
 enum class Substance : std::uint8_t { Real, Phantom };
 
 class Arena {
@@ -35,7 +35,7 @@ class Arena {
     if (substance == Substance::Real)
       data_ = std::reinterpret_pointer_cast<float>(allocate_zeroed(n.value() * sizeof(float)));
   }
-  // In this memory; none: a phantom.
+  // In the given memory; null: a phantom.
   Arena(Elements n, std::shared_ptr<std::byte> memory)
       : size_(n), data_(std::reinterpret_pointer_cast<float>(std::move(memory))) {}
   Arena(const Arena&) = delete;
@@ -60,7 +60,7 @@ struct Range {
   Elements at;
   Elements n;
 
-  // Empty for a phantom, and for nothing.
+  // Empty for a phantom and for an empty range.
   std::span<float> data() const {
     float* base = arena == nullptr ? nullptr : arena->data();
     if (base == nullptr) return {};
@@ -79,7 +79,7 @@ struct Range {
 inline Range Arena::all() { return {this, Elements(0), size_}; }
 inline Range Arena::range(Elements at, Elements n) { return all().slice(at, n); }
 
-// Part i of `parts` nearly equal parts of a range; the first ones are the longer.
+// Part i of `parts` nearly equal parts of a range; the first parts are the longer ones.
 inline Range part_of(const Range& range, std::uint64_t i, std::uint64_t parts) {
   const std::uint64_t n = range.n.value();
   const std::uint64_t from = i * (n / parts) + std::min(i, n % parts);
@@ -87,10 +87,10 @@ inline Range part_of(const Range& range, std::uint64_t i, std::uint64_t parts) {
   return range.slice(Elements(from), Elements(count));
 }
 
-// Where a range is cut: into the parts of members by rank, of which some may be empty; or into
+// The cuts of a range: into the shards of members by rank, some of which may be empty, or into
 // pieces.
 struct Cut {
-  Elements at;  // from the beginning of the range
+  Elements at;  // offset from the beginning of the range
   Elements n;
 };
 using Cuts = std::vector<Cut>;

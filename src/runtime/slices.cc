@@ -39,9 +39,9 @@ Task<void> some_slices(const Slices& s, std::size_t first, std::size_t stride) {
 
 }  // namespace
 
-// Many slices are under way at once, so that a compute thread has its next ones even while the loop
-// cannot hand them out. An Env runs work of a kind one after the other and in order, so that slices
-// never overlap, and sums come out the same.
+// Many slices are submitted at once, so that the compute thread always has the next one, even while
+// the loop is busy. An Env runs work of a kind in order, one piece after the other, so slices never
+// overlap, and sums have the same bits.
 Task<void> in_slices(Env& env, Work kind, std::size_t n, bool phantom, Order order, double cost,
                      const SliceWork& work, bool aside) {
   const Slices slices{env, kind, n, order, cost, work, aside};

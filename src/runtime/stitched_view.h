@@ -1,10 +1,10 @@
-// StitchedView: an array whose parts lie with several nodes of one host, seen here as one. A part
-// that can be looked at in its owner's memory is not copied (Endpoint::show); what cannot is.
+// StitchedView: shows an array whose shards belong to several nodes of one host as one array.
+// Shards that can be mapped from their owner's memory are not copied (Endpoint::show); others are.
 //
 //   StitchedView seen(N, Substance::Real);
-//   co_await seen.set(node, part, reading.data());   // of every owner; nothing, where it still is
+//   co_await seen.set(node, part, reading.data());   // for every owner; repeats cost nothing
 //   co_await learner.gradient(env, seen.all(), ...);
-//   seen.forget();                                   // before the owners' memory is another
+//   seen.forget();                                   // before the owners' memory is replaced
 #pragma once
 
 #include <cstdint>
@@ -16,28 +16,28 @@
 
 namespace shoal {
 
-// Thread safety: none; it belongs to the thread of its node. Only read from: what is written to a
-// part that is looked at elsewhere is refused by the system.
+// Thread safety: none; it belongs to the thread of its node. Read-only: the system refuses writes
+// to mapped shards.
 class StitchedView {
  public:
   StitchedView(Elements n, Substance substance);
 
   Range all() { return room_.all(); }
-  // The part is what lies there, in memory that `node` reads or has from allocate(), and does not
+  // Shows this memory as the shard. `node` reads it or has it from allocate(), and it must not
   // change while all() is used. Null: a phantom's.
   Task<void> set(Node& node, Cut part, const float* there);
-  // Nothing is looked at elsewhere any more. Until it is set again a part is anything.
+  // Unmaps everything. Until set again a shard's content is undefined.
   void forget();
 
  private:
   struct Seen {
     const float* there;
-    Elements n;  // from its beginning on, without a copy
+    Elements n;  // mapped from the beginning on
   };
   Elements look_at(Node& node, const Range& room, const float* there);
 
   Arena room_;
-  std::map<Elements, Seen> seen_;  // by where the part begins
+  std::map<Elements, Seen> seen_;  // by the beginning of the shard
 };
 
 }  // namespace shoal

@@ -1,11 +1,11 @@
-// Task<T>: a lazy, single-owner coroutine. It starts when awaited (or spawned in a TaskGroup),
-// runs on the executor of whoever awaits it, and is cancelled with it.
+// Task<T>: a lazy, single-owner coroutine. It starts when awaited (or spawned in a TaskGroup), runs
+// on the executor of its awaiter, and is cancelled with it.
 //
 //   Task<float> loss(Node& node) { ... co_return sum; }
 //   const float l = co_await loss(node);
 //
 // g++ 12 miscompiles some forms of co_await; docs/coroutines.md lists them and the test suite
-// refuses them. Parameters go by value; references only to what outlives the task.
+// refuses them. Pass parameters by value; pass references only to objects that outlive the task.
 #pragma once
 
 #include <coroutine>
@@ -29,8 +29,8 @@ namespace detail {
 class PromiseBase : public ListHook<InGroup> {
  public:
   Context context;
-  std::coroutine_handle<> continuation;  // who awaits this task; or
-  TaskGroup* group = nullptr;            // the group that it was spawned in
+  std::coroutine_handle<> continuation;  // the awaiter of this task, or
+  TaskGroup* group = nullptr;            // the group in which it was spawned
   std::coroutine_handle<> self;
   std::exception_ptr error;
 
@@ -137,7 +137,7 @@ class [[nodiscard]] Task {
   Handle handle_;
 };
 
-// co_await current(): the executor and the cancel scope that the running coroutine has.
+// co_await current(): the executor and the cancel scope of the running coroutine.
 struct current {
   Context context;
   bool await_ready() const noexcept { return false; }
@@ -149,7 +149,7 @@ struct current {
   Context await_resume() const { return context; }
 };
 
-// An operation as a task, where one is asked for (race, spawn).
+// Converts an operation to a task, for race and spawn.
 template <class Op>
 requires std::is_base_of_v<Operation, Op> Task<typename Op::Result> as_task(Op op) {
   co_return co_await std::move(op);

@@ -45,14 +45,14 @@ void TaskGroup::spawn(Task<void> task) {
 }
 
 void TaskGroup::child_finished(detail::PromiseBase& promise) {
-  // The frame is in its final suspension now; it is freed later, with the next one or at the
-  // group's end, not under its feet.
+  // The frame is in its final suspension now. It is freed later, with the next one or at the
+  // group's end.
   reap();
   finished_.push_back(promise);
   --running_;
   if (promise.error) {
     const bool expected = scope_.cancelled() && is_cancelled(promise.error);
-    // An operation may be cancelled alone (retire); what went wrong because of it tells more.
+    // An operation may be cancelled alone (by retire); a later error tells more.
     if (!expected && (!error_ || is_cancelled(error_))) error_ = promise.error;
     scope_.cancel();
   }

@@ -1,6 +1,6 @@
-// Concurrency: TaskGroup, and what is made of it (with_group, race, timeout).
+// Concurrency: TaskGroup, and with_group, race and timeout, which are made of it.
 //
-// No task is detached: whoever starts a group waits for its end. A task that fails cancels its
+// No task is detached: the starter of a group waits for its end. A task that fails cancels its
 // siblings; the first error is thrown to the waiter when all have ended.
 //
 //   co_await with_group([&](TaskGroup& group) -> Task<> {
@@ -21,8 +21,8 @@
 
 namespace shoal {
 
-// Thread safety: none; a group belongs to the thread of its executor.
-// Invariant: a group is destroyed only when no task of it runs.
+// Thread safety: none; a group belongs to the thread of its executor. Invariant: a group is
+// destroyed only when none of its tasks runs.
 class TaskGroup {
  public:
   // `parent` may have no scope: then nothing above cancels the group.
@@ -35,7 +35,7 @@ class TaskGroup {
   void cancel() { scope_.cancel(); }
   std::size_t running() const { return running_; }
 
-  // Waits until no task runs; throws the first error, or Cancelled when the parent was cancelled.
+  // Waits until no task runs; throws the first error, or Cancelled if the parent was cancelled.
   class [[nodiscard]] Join final : public Operation {
    public:
     using Result = void;
@@ -63,7 +63,7 @@ class TaskGroup {
   void child_finished(detail::PromiseBase& promise);
   void reap();
 
-  Context context_;  // of the tasks: parent's executor, own scope
+  Context context_;  // of the tasks: the parent's executor, a scope of its own
   CancelScope scope_;
   std::size_t running_ = 0;
   List<detail::PromiseBase, InGroup> finished_;
@@ -71,7 +71,7 @@ class TaskGroup {
   Join* join_ = nullptr;
 };
 
-// Runs `body(group)` and everything it spawns; done when all of it is.
+// Runs `body(group)` and everything that it spawns; completes when all of it has ended.
 template <class Body>
 Task<void> with_group(Body body) {
   const Context context = co_await current();
@@ -107,15 +107,15 @@ Task<std::variant<Result<Ts>...>> race_tasks(std::index_sequence<Is...>, Task<Ts
 
 }  // namespace detail
 
-// The first of several to end wins; the others are cancelled, and have ended when race does.
-// void counts as std::monostate. What a loser received in the same instant is lost with it.
+// The first to end wins; the others are cancelled, and have ended when race returns. void counts as
+// std::monostate. A value that a loser received in the same instant is lost.
 template <class... Awaitables>
 auto race(Awaitables... awaitables) {
   return detail::race_tasks(std::index_sequence_for<Awaitables...>(),
                             as_task(std::move(awaitables))...);
 }
 
-// nullopt (or false, for void) when `limit` passes first.
+// nullopt (or false, for void) if `limit` passes first.
 template <class Awaitable>
 auto timeout(Env& env, Duration limit, Awaitable awaitable)
     -> Task<std::conditional_t<std::is_void_v<typename Awaitable::Result>, bool,

@@ -9,7 +9,7 @@
 namespace shoal {
 
 const Member* View::find(NodeId node) const {
-  // While nobody is missing the rank is the node's number.
+  // While no node is missing, the rank is the node's number.
   if (node.value() < members.size() && members[node.value()].node == node)
     return &members[node.value()];
   const auto it = std::ranges::lower_bound(members, node, {}, &Member::node);
@@ -55,7 +55,7 @@ ViewDecision decide_view(Time now, const CoordinatorState& state,
                          const CoordinatorOptions& options) {
   std::vector<Member> members;
   std::string reason;
-  std::size_t finished = 0;  // members that have left in peace
+  std::size_t finished = 0;  // members that have left in an orderly way
   for (const Candidate& c : state.candidates) {
     const bool was_in = state.view.has(c.member.node, c.member.incarnation);
     const Duration patience = c.patience > Duration() ? c.patience : options.suspect_after;
@@ -78,7 +78,7 @@ ViewDecision decide_view(Time now, const CoordinatorState& state,
     }
     members.push_back(c.member);
   }
-  // Of two incarnations of a node the newer counts; this order puts it last.
+  // The newer of two incarnations of a node counts; this order puts it last.
   std::ranges::sort(members, {}, [](const Member& m) { return std::pair(m.node, m.incarnation); });
   std::vector<Member> newest;
   for (const Member& m : members) {
@@ -94,16 +94,16 @@ ViewDecision decide_view(Time now, const CoordinatorState& state,
   if (ending != state.view.ending) reason += fmt::format("the job ends: {}; ", state.why_end);
 
   if (newest == state.view.members && ending == state.view.ending)
-    return {std::nullopt, fmt::format("view {} stands with {} members", state.view.generation,
+    return {std::nullopt, fmt::format("view {} remains, with {} members", state.view.generation,
                                       state.view.size())};
-  if (newest.empty()) return {std::nullopt, "nobody is left to form a view"};
+  if (newest.empty()) return {std::nullopt, "no node is left to form a view"};
   const bool forming = state.view.members.empty();
   if (forming && newest.size() < options.expected && now - state.started < options.form_limit)
     return {std::nullopt,
             fmt::format("the first view waits: {} of {} nodes are here", newest.size(),
                         options.expected),
             true};
-  // A view of fewer was formed because others had finished, and nobody will come in their place.
+  // A smaller view was formed because members had finished, and none will replace them.
   const bool bound = state.view.generation == Generation(0) || state.view.size() >= options.minimum;
   if (bound && ending == Ending::No && newest.size() + finished < options.minimum)
     return {

@@ -1,4 +1,4 @@
-// A view: the live nodes of the job, in one order for all, under a generation number.
+// A view: the live nodes of the job, in the same order everywhere, with a generation number.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ namespace shoal {
 
 enum class Role : std::uint8_t { Worker, Server };
 
-// Whether and how a job is to end before its last step.
+// Whether and how a job ends before its last step.
 enum class Ending : std::uint8_t {
   No,
-  Stopped,   // members make no more steps, but save what is to be saved, and leave
-  Complete,  // the same, but first evaluate: there were to be no more steps
+  Stopped,   // members make no more steps, but save their state and leave
+  Complete,  // the same, but evaluate first: all requested steps are done
 };
 
 // Nodes are roles, not processes: several may share a process, and several processes a host.
@@ -46,21 +46,21 @@ struct View {
   NodeId at(Rank rank) const { return members[rank.value()].node; }
 };
 
-// Views are shared: ten thousand nodes of one process hold the same one.
+// Views are shared: ten thousand nodes of one process refer to the same one.
 using ViewPtr = std::shared_ptr<const View>;
 
 std::string describe(const View& view);
-std::uint64_t hash_of(const View& view);  // of its members and their lives
-Event view_event(const View& view);       // that a node has seen it, for the flight recorder
+std::uint64_t hash_of(const View& view);  // covers members and incarnations
+Event view_event(const View& view);       // for the flight recorder, when a node sees the view
 
-// What the coordinator knows of one node that has asked to take part.
+// The coordinator's knowledge of a node that has asked to join.
 struct Candidate {
   Member member;
   Time last_heard;  // by heartbeat
-  // Silence of this one that counts as loss, where its heartbeats are known; 0: as the options say.
+  // Silence of this node that counts as loss, if its heartbeats are known; 0: as in the options.
   Duration patience{};
   bool connection_lost = false;
-  bool left = false;  // said goodbye
+  bool left = false;  // left in an orderly way
   NodeId suspected_by = kNobody;
   std::string why;  // of the suspicion
 };
@@ -68,30 +68,30 @@ struct Candidate {
 struct CoordinatorState {
   View view;
   Time started;
-  std::vector<Candidate> candidates;  // members of the view, and those who wait to be let in
-  Ending end = Ending::No;            // somebody asked that the job ends so,
-  std::string why_end;                // and said why
+  std::vector<Candidate> candidates;  // members of the view, and nodes that wait to join
+  Ending end = Ending::No;            // a node asked to end the job so,
+  std::string why_end;                // for this reason
 };
 
 struct CoordinatorOptions {
-  std::size_t expected = 1;                          // the first view waits for as many,
+  std::size_t expected = 1;                          // the first view waits for this many nodes,
   Duration form_limit = std::chrono::seconds(5);     // but no longer than this
   Duration suspect_after = std::chrono::seconds(1);  // silence that counts as loss
-  // With fewer there is no next view: whoever is left waits. Those who have left in peace count, so
-  // that the last can finish.
+  // With fewer members there is no next view, and the others wait. Members that have left in an
+  // orderly way count, so that the last ones can finish.
   std::size_t minimum = 1;
 };
 
 struct ViewDecision {
-  std::optional<View> view;  // the next view; nothing when the present one stands
-  std::string reason;        // always says why
-  bool waits = false;        // for nodes that are not here
+  std::optional<View> view;  // the next view; none if the present one remains
+  std::string reason;        // always set
+  bool waits = false;        // for absent nodes
 };
 
-// The coordinator's one decision, pure: who is in, as of now. Members lost or gone are dropped,
-// candidates heard of are let in; a new incarnation replaces the old one of the same node. A view
-// without members (none yet, or all have left) forms anew. Once a view is ending all later ones
-// are.
+// The coordinator's decision, as a pure function: the members as of now. Lost members and members
+// that have left are dropped, live candidates are admitted; a new incarnation replaces the old one
+// of the same node. A view without members (none yet, or all have left) forms anew. Once a view is
+// ending, all later ones are.
 ViewDecision decide_view(Time now, const CoordinatorState& state,
                          const CoordinatorOptions& options);
 

@@ -39,7 +39,7 @@ Task<void> ViewWatch::watch() {
   try {
     co_await membership_.after(view_);
   } catch (const Fenced&) {
-    // Whoever asks for the next view will hear of it, too.
+    // The caller that asks for the next view learns of it too.
   }
   overtaken_ = true;
   for (TaskGroup* const group : waiting_) group->cancel();
@@ -67,10 +67,10 @@ Task<void> in_each_view(Node& node, GroupId group, Generation& last, InView body
   while (true) {
     ViewPtr view = co_await node.membership.after(last);
     last = view->generation;
-    // No range may be used again before the network has let go of it. Views may have been skipped:
-    // what others sent here in those must be dropped too, or they would wait for us for ever.
+    // No range may be reused before the network has released it. Views may have been skipped:
+    // messages sent here in those must be dropped too, or their senders would wait for us forever.
     co_await node.endpoint.retire(group, last.previous());
-    if (node.membership.now().generation > last) continue;  // It has changed again meanwhile.
+    if (node.membership.now().generation > last) continue;  // the view has changed again meanwhile
     std::optional<PeerLost> lost;
     try {
       const bool done = co_await body(view);
@@ -80,7 +80,7 @@ Task<void> in_each_view(Node& node, GroupId group, Generation& last, InView body
     }
     if (!lost) continue;
     node.env.probe("views: a peer was lost inside one");
-    // In a newer view it may be another life of it, which did nothing.
+    // In a newer view it may be another incarnation, which did nothing wrong.
     if (node.membership.now().generation == last)
       node.membership.suspect(lost->peer(), lost->what());
   }

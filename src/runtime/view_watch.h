@@ -1,11 +1,11 @@
-// ViewWatch: what the members of a view do together, which ends when there is a newer one.
+// ViewWatch: runs what the members of a view do together, and ends it when there is a newer view.
 //
 //   const bool done = co_await watch.during(view->generation, to_the_end(group));
-//   // inside of it, whatever waits for other members:
+//   // inside of it, everything that waits for other members:
 //   const bool all = co_await watch.before_next_view(all_reduce(..));
 //
-// One watch for the whole view: a race in every step would end its loser in every step, by an
-// exception, for which the step of a small model is too short.
+// One watch serves the whole view: a race in every step would end its loser in every step by an
+// exception, which is slow beside the step of a small model.
 #pragma once
 
 #include <functional>
@@ -23,11 +23,11 @@ class ViewWatch {
  public:
   explicit ViewWatch(Membership& membership) : membership_(membership) {}
 
-  // Runs `body`, which goes on until it notices, or ends by itself.
+  // Runs `body`, which continues until it notices a new view, or ends by itself.
   Task<bool> during(Generation view, Task<bool> body);
-  // There is a newer view than that of during().
+  // Whether there is a newer view than that of during().
   bool overtaken() const { return overtaken_ || membership_.now().generation > view_; }
-  // False: it was cancelled for a newer view, or not begun where one is known.
+  // False: it was cancelled for a newer view, or not begun because one is known.
   Task<bool> before_next_view(Task<void> exchange);
 
  private:
@@ -36,15 +36,15 @@ class ViewWatch {
   Membership& membership_;
   Generation view_;
   bool overtaken_ = false;
-  std::vector<TaskGroup*> waiting_;  // until there is a newer view
+  std::vector<TaskGroup*> waiting_;  // they are cancelled at the next view
 };
 
-// What a node does in a view, with its members; true: that was the last one.
+// The program of a node in a view, with its members; true: that was the last view.
 using InView = std::function<Task<bool>(ViewPtr)>;
 
-// In one view after the other, until it is done. Before each the network has let go of the ranges
-// that were used in those before. Whoever is lost in one is suspected. `last` is the view that the
-// node is or was in; all of it is retired but that one.
+// Runs the program in one view after the other until it is done. Before each view the network has
+// released the ranges of earlier ones. Peers lost in a view are suspected. `last` is the present or
+// last view of the node; all earlier ones are retired.
 Task<void> in_each_view(Node& node, GroupId group, Generation& last, InView body);
 
 }  // namespace shoal

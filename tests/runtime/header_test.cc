@@ -102,7 +102,7 @@ TEST(Header, RefusesEveryTruncation) {
   const HeaderBytes bytes = encode_header(sample());
   for (std::size_t size = 0; size < kHeaderSize; ++size) {
     EXPECT_EQ(complaint(std::span(bytes).first(size)),
-              fmt::format("message from node 42: {} bytes are too few for a header of 64", size));
+              fmt::format("message from node 42: {} bytes are too short for a header of 64", size));
   }
 }
 
@@ -135,7 +135,7 @@ TEST(Header, RefusesFlagsOfTheFuture) {
   HeaderBytes bytes = encode_header(sample());
   bytes[29] = std::byte{0x10};
   seal(bytes);
-  EXPECT_EQ(complaint(bytes), "message from node 42: flags 0x1000 are not of version 2");
+  EXPECT_EQ(complaint(bytes), "message from node 42: flags 0x1000 do not exist in version 2");
 }
 
 TEST(Header, AStrangerIsAskedWhetherItMeantUs) {

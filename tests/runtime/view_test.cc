@@ -149,7 +149,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{
             "MoreThanExpected", View(), {here(m0), here(m1)}, "view 1: 0.1 1.1", "in", 1, Time(7s)},
         Case{"OneDiedBefore", View(), {here(m0), lost(m1), here(m2)}, "", "2 of 3", 3, Time(7s)},
-        Case{"NobodyCame", View(), {}, "", "view 0 stands with 0 members", 3, Time(1s)},
+        Case{"NobodyCame", View(), {}, "", "view 0 remains, with 0 members", 3, Time(1s)},
         Case{"AllWhoCameDied", View(), {lost(m0)}, "", "view 0 stands", 3, Time(1s)}),
     [](const auto& param) { return param.param.name; });
 
@@ -159,7 +159,7 @@ const View three = view(4, {m0, m1, m2});
 INSTANTIATE_TEST_SUITE_P(
     Running, DecideView,
     ::testing::Values(
-        Case{"Quiet", both, {here(m0), here(m1)}, "", "view 4 stands with 2 members"},
+        Case{"Quiet", both, {here(m0), here(m1)}, "", "view 4 remains, with 2 members"},
         Case{"ConnectionLost",
              both,
              {here(m0), lost(m1)},
@@ -201,7 +201,7 @@ INSTANTIATE_TEST_SUITE_P(
              "out",
              2,
              Time(7s)},
-        Case{"NobodyIsLeft", both, {lost(m0), gone(m1)}, "", "nobody is left to form a view"}),
+        Case{"NobodyIsLeft", both, {lost(m0), gone(m1)}, "", "no node is left to form a view"}),
     [](const auto& param) { return param.param.name; });
 
 const View last = view(4, {m0});

@@ -12,17 +12,17 @@
 namespace shoal {
 namespace {
 
-// Looks between two at the clock, which takes longer.
+// Queue checks between two readings of the clock, which takes longer.
 constexpr int kLooksPerClock = 16;
 
-// Tells a core that shares its units with another that this one only waits.
+// Tells a hardware thread that shares a core that this one only waits.
 void pause_core() {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
 #endif
 }
 
-// Of the core, without what it gave to others meanwhile.
+// CPU time of the thread, without time given to others.
 Duration time_of_this_thread() {
   timespec t{};
   SHOAL_CHECK_EQ(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t), 0);
@@ -34,8 +34,8 @@ Time now() {
       std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch()));
 }
 
-// Cores that a thread may be on, less this one and, as long as others are left, those that were
-// slow lately. Empty: there are none, or the kernel does not tell.
+// Cores where a thread may run, except this one and, as long as others are left, those that were
+// slow recently. Empty: there are none, or the kernel does not tell.
 std::optional<cpu_set_t> others(const CorePace& pace, int core) {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) != 0) return std::nullopt;
@@ -117,8 +117,8 @@ bool ComputeThread::leaving() const {
   return refuge_.has_value();
 }
 
-// Whoever sleeps is woken on an idle core of those where it may be; a thread that runs would be
-// put anywhere, also where others are.
+// A sleeping thread wakes on an idle core of its mask; a running thread would be moved to any core,
+// even a busy one.
 void ComputeThread::move_sleeper() {
   cpu_set_t all;
   if (sched_getaffinity(sleeper_, sizeof all, &all) == 0 &&
@@ -129,7 +129,7 @@ void ComputeThread::move_sleeper() {
   refuge_.reset();
 }
 
-// It may go on to wherever the kernel wants to have it.
+// Allows all cores again: the kernel may place the thread anywhere.
 void ComputeThread::arrive() {
   if (home_) sched_setaffinity(0, sizeof *home_, &*home_);
   home_.reset();
@@ -162,7 +162,7 @@ void ComputeThread::main() {
     }
     job.run = nullptr;
     job.loop->work_back();
-    // Moved all the way: the exception must be let go of by one thread only, the loop's.
+    // Moved all the way, so that only the loop's thread releases the exception.
     job.loop->inject([done = std::move(job.done), e = std::move(error)]() mutable {
       done(std::exchange(e, nullptr));
     });

@@ -1,7 +1,8 @@
-// ComputeThread: runs functions one after the other, away from the loop, and reports back to it.
+// ComputeThread: runs functions one after the other on a thread of its own, and reports back to the
+// loop.
 //
-// Between two of them it may stay awake for a while (launch/process.h), and it may leave a core
-// that has become slow (core_pace.h).
+// Between two functions it may spin for a while (launch/process.h), and it may leave a core that
+// has become slow (core_pace.h).
 #pragma once
 
 #include <sched.h>
@@ -22,12 +23,12 @@
 namespace shoal {
 
 struct ComputeThreadOptions {
-  Duration awake{};    // for so long after each function it looks for the next; then it sleeps
+  Duration awake{};    // time to spin for the next function before it sleeps
   bool roams = false;  // leaves a core on which steady functions have become slow
-  Seed seed{};         // of its own, if it roams
+  Seed seed{};         // used only if it roams
 };
 
-// Whether a function is one of many that take about as long.
+// Whether a function is one of many that take about the same time.
 enum class Steady { No, Yes };
 
 // Thread safety: every method may be called from any thread. Invariants:
@@ -36,23 +37,23 @@ enum class Steady { No, Yes };
 //    `run` is called once and then `done` once, by the loop.
 class ComputeThread {
  public:
-  using Ticket = std::uintptr_t;  // 0 is never given
+  using Ticket = std::uintptr_t;  // never 0
 
   explicit ComputeThread(ComputeThreadOptions options = {});
-  // Ends after the function that runs now. REQUIRES: nobody waits for one that is still queued.
+  // Waits for the running function. REQUIRES: no caller waits for a queued one.
   ~ComputeThread();
   ComputeThread(const ComputeThread&) = delete;
   ComputeThread& operator=(const ComputeThread&) = delete;
 
-  // `done` is called on the loop's thread, with what `run` threw, or null. The loop must outlive
-  // this object.
+  // `done` is called on the loop's thread, with the exception of `run` or null. The loop must
+  // outlive this object.
   Ticket submit(LiveLoop& loop, std::function<void()> run,
                 std::function<void(std::exception_ptr)> done, Steady steady = Steady::No);
   bool revoke(Ticket ticket);
 
   std::uint64_t sleeps() const { return sleeps_.load(std::memory_order_relaxed); }
   std::uint64_t moves() const { return moves_.load(std::memory_order_relaxed); }
-  bool leaving() const;  // It sleeps as soon as it can, to be moved.
+  bool leaving() const;  // it sleeps as soon as it can, to be moved
 
  private:
   struct Job {
@@ -71,16 +72,16 @@ class ComputeThread {
   const ComputeThreadOptions options_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<Job> queue_;  // guarded by mutex_, as are those below
+  std::deque<Job> queue_;  // guarded by mutex_, like the fields below
   Ticket next_ = 1;
   bool stopping_ = false;
   pid_t sleeper_ = 0;                 // the thread itself, while it sleeps
-  std::optional<cpu_set_t> refuge_;   // where it goes from a slow core, when it is woken next
-  std::optional<cpu_set_t> home_;     // where it may be, while it is only let go there
-  std::atomic<bool> wanted_ = false;  // stopping_, or queue_ has one; written as they are
+  std::optional<cpu_set_t> refuge_;   // the cores to move to at the next wake-up
+  std::optional<cpu_set_t> home_;     // the usual cores, while the mask is restricted to refuge_
+  std::atomic<bool> wanted_ = false;  // stopping_ or a non-empty queue_; written together with them
   std::atomic<std::uint64_t> sleeps_ = 0;
   std::atomic<std::uint64_t> moves_ = 0;
-  CorePace pace_;       // the thread's own
+  CorePace pace_;       // used only by the thread itself
   std::thread thread_;  // last: it uses everything above
 };
 

@@ -6,19 +6,19 @@
 namespace shoal {
 namespace {
 
-// Shorter pieces are not worth a move, which costs what is in the core's caches.
+// Shorter pieces are not worth a move, which loses the contents of the core's caches.
 constexpr Duration kShortest = std::chrono::milliseconds(1);
-constexpr std::size_t kLooks = 4;  // pieces at first, each on a core of its own
-constexpr double kSlow = 1.25;     // times what a piece takes on a fast core
+constexpr std::size_t kLooks = 4;  // first pieces, each on a core of its own
+constexpr double kSlow = 1.25;     // times the duration on a fast core
 constexpr int kSlowPieces = 2;
 constexpr int kMovesAtOnce = 8;
-constexpr int kDoublingsMost = 6;  // of the rest after that
-// Whoever is on the other thread of a core comes and goes within seconds.
+constexpr int kDoublingsMost = 6;  // of the pause between moves
+// Load on the other thread of a core comes and goes within seconds.
 constexpr Duration kLately = std::chrono::seconds(1);
 
 }  // namespace
 
-// One in eight was faster: a short piece now and then is not what a fast core needs.
+// One in eight pieces was faster. The minimum would be too strict: single pieces can be short.
 double CorePace::fast_s() const {
   const std::size_t n = std::min(seen_, lately_s_.size());
   std::array<double, 64> sorted = lately_s_;

@@ -11,11 +11,11 @@
 namespace shoal {
 namespace {
 
-// "For ever" still has to be a point in time: later than any job ends, and far from overflow.
+// "Forever" still has to be a point in time: later than any job ends, and far from overflow.
 constexpr Duration kLongest = std::chrono::hours(24 * 365 * 100);
-// Fewer elements take less time than the way to another thread and back.
+// Fewer elements take less time than the round trip to another thread.
 constexpr Elements kSmall{1 << 14};
-// And these less than a turn of the loop; a few of them need not wait for the next one.
+// Fewer elements take less than a turn of the loop, so a few such pieces run in one turn.
 constexpr Elements kTiny{1 << 12};
 constexpr int kTinyPerTurn = 4;
 
@@ -77,7 +77,7 @@ ComputeThread* LiveEnv::thread_of(const WorkOp& op) const {
 }
 
 bool LiveEnv::post(const std::function<void()>& f) {
-  if (options_.compute == nullptr) return false;  // The loop is in that very function.
+  if (options_.compute == nullptr) return false;  // the loop is running that very function
   loop_->inject(f);
   return true;
 }
@@ -106,7 +106,8 @@ LiveEnv::Line& LiveEnv::line_of(const WorkOp& op) const {
   return op.kind() == Work::Io ? lines_->io : lines_->model;
 }
 
-// A line is in one place: what follows work that is there goes there, else it might come first.
+// The work of a line stays in one place: work submitted after work on another thread must go there
+// too, or it could run first.
 bool LiveEnv::stays_here(const WorkOp& op) const {
   if (thread_of(op) == nullptr) return true;
   const Line& line = line_of(op);
@@ -116,7 +117,7 @@ bool LiveEnv::stays_here(const WorkOp& op) const {
   return !line.here.empty() || op.n() <= kSmall;
 }
 
-// Timers and messages must not wait until there are no more of them.
+// Limits the pieces per turn, so that timers and messages do not wait too long.
 bool LiveEnv::another_this_turn() {
   if (std::exchange(lines_->turn, loop_->turns()) != loop_->turns()) lines_->tiny = 0;
   return lines_->tiny++ < kTinyPerTurn;
@@ -153,13 +154,13 @@ bool LiveEnv::abort_work(WorkOp& op) {
   return true;
 }
 
-// Something goes elsewhere, and what waits here comes before it.
+// A piece goes to another thread, and earlier ones still wait here: run them first.
 void LiveEnv::hurry(Line& line) {
   for (WorkOp* op : std::exchange(line.here, {}))
     loop_->defer([op, e = run(*op)]() mutable { finish(*op, std::exchange(e, nullptr)); });
 }
 
-// One of each line a turn.
+// Runs one piece of each line per turn.
 void LiveEnv::schedule() {
   if (std::exchange(lines_->scheduled, true)) return;
   loop_->defer([this, lines = lines_] {

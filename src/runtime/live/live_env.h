@@ -16,18 +16,18 @@ struct LiveEnvOptions {
   NodeId node{};
   Incarnation incarnation{};
   Seed seed{};
-  // Who runs the functions of work(). Null: the loop's thread, one function a turn, so that
-  // messages and timers get their turns between the slices of a long piece of work. On the loop's
-  // in any case: what takes less time than the way to another thread and back, and what is done to
-  // an exchange (env.h) while the compute thread is taken.
+  // The thread that runs the functions of work(). Null: the loop's thread, one function per turn,
+  // so that messages and timers are handled between the slices of long work. Work that is shorter
+  // than the round trip to another thread runs on the loop in any case, and so does work on an
+  // exchange (env.h) while the compute thread is busy.
   ComputeThread* compute = nullptr;
-  ComputeThread* io = nullptr;   // Who runs those of Work::Io. Null: whoever runs the others.
+  ComputeThread* io = nullptr;   // the thread for Work::Io; null: the same as for other work
   Recorder* recorder = nullptr;  // may be null; used by the loop's thread only
 };
 
-// One per node; the nodes of a loop share the loop, and may share the compute thread.
-// Thread safety: none; it belongs to the loop's thread. A function given to work() may run on
-// another thread while its coroutine waits, and touches nothing but what it was given.
+// One per node; the nodes of a loop share the loop, and may share the compute thread. Thread
+// safety: none; it belongs to the loop's thread. A function given to work() may run on another
+// thread while its coroutine waits, so it must only touch its arguments.
 class LiveEnv final : public Env {
  public:
   LiveEnv(LiveLoop& loop, const LiveEnvOptions& options);
@@ -43,22 +43,22 @@ class LiveEnv final : public Env {
   void start_sleep(SleepOp& op) override;
   void abort_sleep(SleepOp& op) override;
   void start_work(WorkOp& op) override;
-  // False while the function runs or its end is on the way: neither can be taken back.
+  // False while the function runs or its completion is on the way: neither can be undone.
   bool abort_work(WorkOp& op) override;
 
-  // Work of which one follows the other. All of it that is under way is either here or there; but
-  // what is done to an exchange stays here as soon as a gradient is there, which may wait for it:
-  // then it waits for what went there before.
+  // Work that must run in order. All pending work of a line is either here or on another thread.
+  // Work on an exchange stays here as soon as a gradient is running, which may wait for it; it
+  // first waits for the pieces sent away before.
   struct Line {
     std::deque<WorkOp*> here;  // waits for the loop's thread
-    std::uint64_t there = 0;   // given to another thread, and not yet seen to have ended
+    std::uint64_t there = 0;   // pieces on another thread whose end was not yet seen
   };
-  // Shared with calls that may come after the Env has gone, and find it empty then.
+  // Shared with callbacks that may run after the Env was destroyed, and find it empty then.
   struct Lines {
     Line model, exchange, io;
     bool scheduled = false;
-    std::uint64_t turn = 0;  // of the loop,
-    int tiny = 0;            // and how many pieces of work were done in it at once
+    std::uint64_t turn = 0;  // of the loop
+    int tiny = 0;            // pieces of work done at once in this turn
   };
   Line& line_of(const WorkOp& op) const;
   ComputeThread* thread_of(const WorkOp& op) const;

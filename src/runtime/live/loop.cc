@@ -24,22 +24,22 @@
 namespace shoal {
 namespace {
 
-// A turn ends after so many resumptions, so that coroutines which keep each other ready starve
+// A turn ends after this many resumptions, so that coroutines which keep each other ready starve
 // neither timers nor messages.
 constexpr int kResumptionsPerTurn = 512;
-// A busy loop looks at its descriptors every so many turns; a sleeping one at once.
+// A busy loop polls its descriptors every so many turns; a sleeping one at once.
 constexpr std::uint64_t kTurnsPerLook = 64;
-// While messages come in quick succession it looks at the clock every so many turns.
+// In dense traffic it reads the clock every so many turns.
 constexpr int kTurnsPerClock = 4;
-// Looks for stalls in the time after which one is reported.
+// Checks for stalls per reporting time.
 constexpr int kLooksPerStall = 5;
-// A sleep was in vain when spinning would have been cheaper, and right when it lasted much longer.
+// A shorter sleep than this should have been a spin.
 constexpr Duration kShortSleep = std::chrono::microseconds(250);
 constexpr Duration kLongSleep = std::chrono::microseconds(1000);
 constexpr int kSpinTimesMax = 16;
-// Polls of a turn that only spins: a look at the clock takes as long as a few of them.
+// Polls per turn that only spins: reading the clock takes as long as a few of them.
 constexpr int kPollsPerSpin = 8;
-// A nap is a small part of the transfer that it may hold up; below the least a sleep is as good.
+// A nap is a small part of the transfer that it may delay; below the minimum, sleeping is as good.
 constexpr int kNapsPerTransfer = 8;
 constexpr Duration kShortestNap = std::chrono::milliseconds(1);
 constexpr Duration kLongestNap = std::chrono::milliseconds(4);
@@ -64,7 +64,7 @@ Readiness readiness_of(std::uint32_t events) {
 
 void drain(int descriptor) {
   std::uint64_t count = 0;
-  // Nothing to read is fine: the descriptor only wakes us, what to do is known from elsewhere.
+  // An empty descriptor is fine: it only wakes us, and the work is found elsewhere.
   [[maybe_unused]] const ssize_t n = read(descriptor, &count, sizeof count);
 }
 
@@ -153,7 +153,7 @@ void LiveLoop::run_injected() {
   if (options_.awake > Duration::zero()) spin_until_ = turn_time_ + options_.awake;
   for (Function& function : running_) {
     function();
-    function = nullptr;  // What it held may be waited for by a later one.
+    function = nullptr;  // a later function may wait for what it held
   }
   running_.clear();
 }
@@ -161,7 +161,7 @@ void LiveLoop::run_injected() {
 void LiveLoop::defer(Function function) { deferred_.push_back(std::move(function)); }
 
 void LiveLoop::run_deferred() {
-  // Only those deferred before this turn; what they defer in turn runs in the next.
+  // Only functions deferred before this turn; those that they defer run in the next.
   running_.swap(deferred_);
   for (Function& function : running_) function();
   running_.clear();
@@ -182,7 +182,7 @@ void LiveLoop::cancel(Timer timer) {
 
 void LiveLoop::fire_timers() {
   if (timers_.empty()) return;
-  // A timer that sets another at once must not keep the loop here.
+  // A timer that sets another one at once must not keep the loop here.
   const std::uint64_t set_before = timer_sequence_;
   while (!timers_.empty()) {
     const auto first = timers_.begin();
@@ -198,7 +198,7 @@ bool LiveLoop::has_work() {
 
 bool LiveLoop::poll() {
   bool any = false;
-  // By index: what a poller brings in may add another, or remove one.
+  // By index: a poller's callback may add or remove pollers.
   for (std::size_t i = 0; i < pollers_.size(); ++i) {
     const Polled polled = pollers_[i];
     if (polled.poller == nullptr || !polled.poller->poll()) continue;
@@ -276,12 +276,13 @@ Duration LiveLoop::nap_time() const {
   return std::clamp(timers_.begin()->first.at - turn_time_, Duration(1), most);
 }
 
-// What is injected is run meanwhile, without a look at the transfer; the end of the work ends it.
+// Injected functions still run during a nap, but do not look at the transfer; the end of the work
+// ends the nap.
 bool LiveLoop::napping() const {
   return turn_time_ < nap_until_ && away_.load(std::memory_order_relaxed) > 0;
 }
 
-// Other descriptors are looked at when it is over.
+// Other descriptors are polled after the nap.
 void LiveLoop::nap() {
   flush();
   const Duration left = nap_until_ - now();
@@ -303,7 +304,7 @@ void LiveLoop::set_alarm() {
   const Time next = timers_.empty() ? Time::max() : timers_.begin()->first.at;
   if (next == alarm_at_) return;
   alarm_at_ = next;
-  itimerspec spec{};  // All zero disarms.
+  itimerspec spec{};  // all zero disarms
   if (next != Time::max()) {
     // Absolute, so that the time between reading the clock and sleeping does not add up.
     const auto at = options_.origin.time_since_epoch() + next.time_since_epoch();
@@ -327,9 +328,9 @@ void LiveLoop::wait(int timeout_ms) {
       drain(event_);
     } else if (descriptor == alarm_) {
       drain(alarm_);
-      alarm_at_ = Time::max();  // It has gone off and is disarmed.
+      alarm_at_ = Time::max();  // it has fired and is disarmed
     } else if (const auto it = watched_.find(descriptor); it != watched_.end()) {
-      const std::shared_ptr<ReadyFunction> ready = it->second;  // It may unwatch itself.
+      const std::shared_ptr<ReadyFunction> ready = it->second;  // it may unwatch itself
       (*ready)(readiness_of(event.events));
     }
   }
@@ -397,7 +398,7 @@ void LiveLoop::arm_stall_check() {
 
 void LiveLoop::check_stalls() {
   stall_check_ = nullptr;
-  // A stall is seen up to one look late, and is reported no later than stall_after.
+  // A stall is seen up to one check late, so it is reported no later than stall_after.
   const Duration reported_after = options_.stall_after - options_.stall_after / kLooksPerStall;
   std::vector<std::string> waiting;
   for (Watched& w : stall_sources_) {

@@ -24,30 +24,31 @@
 
 namespace shoal {
 
-// A network library that must be driven, and that can be put to sleep on a descriptor.
+// A network library that must be polled, and that can wait on a descriptor.
 class Poller {
  public:
   virtual ~Poller() = default;
-  // The loop ends: nothing that was begun waits for the next poll().
+  // The loop ends: nothing that was begun may wait for the next poll().
   virtual void flush() {}
-  virtual bool poll() = 0;  // true when something happened
-  virtual bool arm() = 0;   // false when something came in meanwhile: poll again before sleeping
-  // How long the transfers that are going on will take, as far as can be told; zero: there are
-  // none. The next piece of one is worth more than a short spin.
+  virtual bool poll() = 0;  // true if anything happened
+  virtual bool arm() = 0;   // false if an event came in meanwhile: poll again before sleeping
+  // The estimated remaining time of current transfers; zero if there are none. The next piece of a
+  // transfer is worth a longer spin.
   virtual Duration ahead() const { return Duration::zero(); }
 };
 
-// Something whose operations may wait in vain: an endpoint. Asked only when its loop goes to sleep.
+// An object whose operations may stall: an endpoint. Asked only when its loop goes to sleep.
 class StallSource {
  public:
   virtual ~StallSource() = default;
   virtual bool pending() const = 0;                // an operation waits
   virtual std::uint64_t progress() const = 0;      // changes when an operation begins or ends
-  virtual std::vector<std::string> waiting() = 0;  // a line for each: who, for whom, for what
+  virtual std::vector<std::string> waiting() = 0;  // one line per operation: who waits, for whom,
+                                                   // for what
 };
 
-// What a descriptor is watched for, and what it was found ready for. An error or a hang-up is ready
-// for both: the call that is then made says what is wrong.
+// The events for which a descriptor is watched, and those found. An error or a hang-up counts as
+// both: the next call reports it.
 struct Readiness {
   bool readable = false;
   bool writable = false;
@@ -55,21 +56,21 @@ struct Readiness {
 };
 
 struct LoopOptions {
-  // Where Time begins. The loops of one job share it.
+  // The zero of Time. The loops of one job share it.
   std::chrono::steady_clock::time_point origin = std::chrono::steady_clock::now();
-  // How long it polls, instead of sleeping, after what it was injected: work that came back, as a
-  // rule, and whose core would idle otherwise. Only while no work is away.
+  // How long the loop polls, instead of sleeping, after a function was injected: usually finished
+  // work, whose core would idle otherwise. Only while no work is on other threads.
   Duration awake{};
-  // A source that waits for so long without any progress is reported.
+  // A source that waits this long without progress is reported.
   Duration stall_after = std::chrono::seconds(5);
 };
 
 // Thread safety: inject() and stop() may be called from any thread, everything else only by the
 // thread in run(), or by the owner while no thread is in it. Invariants:
-// 1. Injected functions run in the order of their injection, each exactly once (those that are
-//    left when run() returns run in the next run(), or are destroyed with the loop).
+// 1. Injected functions run in the order of their injection, each exactly once (those left when
+//    run() returns run in the next run(), or are destroyed with the loop).
 // 2. The loop never sleeps while an injected or deferred function, a ready coroutine or a due timer
-//    is left: asleep_ is set under the mutex, after the queue was seen empty under it.
+//    exists: asleep_ is set under the mutex, after the queue was seen empty under it.
 // 3. While the loop is awake, inject() makes no system call.
 // Large class: whether the loop may sleep depends on all of its queues at once (invariant 2).
 class LiveLoop {
@@ -78,11 +79,11 @@ class LiveLoop {
   using ReadyFunction = std::function<void(Readiness)>;
   struct TimerKey {
     Time at;
-    std::uint64_t sequence = 0;  // timers of one instant fire in the order they were set
+    std::uint64_t sequence = 0;  // timers of one instant fire in the order in which they were set
     auto operator<=>(const TimerKey&) const = default;
   };
   using Timer = const TimerKey*;  // valid until it fires or is cancelled
-  // Gets a line for each operation that waits. Called once per stall; the default prints.
+  // Gets a line for each waiting operation. Called once per stall; the default prints.
   using StallHook = std::function<void(const std::vector<std::string>& waiting)>;
 
   explicit LiveLoop(LoopOptions options = {});
@@ -97,25 +98,25 @@ class LiveLoop {
 
   // The loop's thread.
   void run();
-  // When this turn began, or its sleep ended, or a few turns before: for what need not be exact,
-  // since a look at the clock costs as much as half a small message.
+  // The time when this turn began, or its sleep ended, or a few turns before: for approximate uses,
+  // because reading the clock costs as much as half a small message.
   Time turn_time() const { return turn_time_; }
-  void defer(Function function);  // runs in the next turn, so that timers and messages get theirs
+  void defer(Function function);  // runs in the next turn, after timers and messages
   Timer at(Time time, Function function);
   void cancel(Timer timer);
   void watch(int descriptor, Function readable);
   void watch(int descriptor, Readiness interest, ReadyFunction ready);
   void rewatch(int descriptor, Readiness interest);  // changes the interest, keeps the function
   void unwatch(int descriptor);                      // REQUIRES: it is still open
-  // Blocks the signal in the calling thread and takes it here instead. Threads started later
-  // inherit the mask; those started before must not exist, or they would get the signal.
+  // Blocks the signal in the calling thread and handles it in the loop. Threads started later
+  // inherit the mask; earlier threads must not exist, or they would get the signal.
   void watch_signal(int signal, Function received);
-  // Polls in every turn, and for `spin` before each sleep: a wake-up costs more than dense traffic
-  // takes to bring the next message. Longer, up to 16 times, while sleeps turn out short: two loops
-  // that wake each other would never get out of it; and that long while a transfer is going on.
-  // While work is away not at all: what spins takes its core, and a transfer beside it can wait.
-  // Then a long transfer does not even wake the loop: it naps, and takes what has come in one go,
-  // since whoever is woken for each packet interrupts the work as often.
+  // Polls in every turn, and for `spin` before each sleep: a wake-up costs more than the wait for
+  // the next message in dense traffic. The spin grows up to 16 times while sleeps turn out short,
+  // because two loops would otherwise keep waking each other, and it is that long during a
+  // transfer. While work runs on other threads the loop does not spin: it would take their core,
+  // and a transfer beside work can wait. During a long transfer it then naps instead of waking for
+  // each packet, and handles what has arrived in one go, because each wake-up interrupts the work.
   // REQUIRES: the poller's descriptor is watched.
   void add_poller(Poller& poller, Duration spin);
   void remove_poller(Poller& poller);
@@ -126,22 +127,21 @@ class LiveLoop {
   Executor& executor() { return executor_; }
   Context context() { return {&executor_, nullptr}; }
 
-  // How often run() went round, and how often it slept: an idle loop does neither.
+  // The number of turns of run() and of sleeps: an idle loop makes neither.
   std::uint64_t turns() const { return turns_; }
   std::uint64_t sleeps() const { return sleeps_; }
-  std::uint64_t naps() const { return naps_; }  // beside work, in the middle of a transfer
+  std::uint64_t naps() const { return naps_; }  // beside work, during a transfer
   std::uint64_t wake_ups() const;               // by inject(), with a system call; any thread
 
-  // A function runs for this loop on another thread, or waits there; and does not any more. Any
-  // thread.
+  // A function of this loop runs or waits on another thread, or ended there. Any thread.
   void work_away() { away_.fetch_add(1, std::memory_order_relaxed); }
   void work_back() { away_.fetch_sub(1, std::memory_order_relaxed); }
 
  private:
   struct Watched {
     StallSource* source;
-    std::uint64_t progress;  // when last looked at,
-    Time since;              // and since when it has been so
+    std::uint64_t progress;  // at the last check,
+    Time since;              // and since when it has that value
     bool reported;
   };
 
@@ -172,29 +172,29 @@ class LiveLoop {
 
   mutable std::mutex mutex_;
   std::vector<Function> injected_;  // guarded by mutex_
-  // Whether there are some; a turn that finds none takes no lock. sleep() does, and looks again.
+  // Whether there are any; a turn that finds none takes no lock. sleep() locks and checks again.
   std::atomic<bool> any_injected_ = false;
   bool asleep_ = false;         // guarded by mutex_
   std::uint64_t wake_ups_ = 0;  // guarded by mutex_
 
-  std::vector<Function> running_;  // the batch that is being run
+  std::vector<Function> running_;  // the current batch
   std::vector<Function> deferred_;
   std::map<TimerKey, Function> timers_;
   std::uint64_t timer_sequence_ = 0;
-  Time alarm_at_ = Time::max();  // what the timer descriptor is set to
+  Time alarm_at_ = Time::max();  // the time set in the timer descriptor
   std::map<int, std::shared_ptr<ReadyFunction>> watched_;
   std::vector<int> signals_;  // signal descriptors, closed with the loop
   struct Polled {
-    Poller* poller;  // null once it was removed, until the end of the turn
+    Poller* poller;  // null once removed, until the end of the turn
     Duration spin;
   };
   std::vector<Polled> pollers_;
   Time turn_time_{};
-  bool traffic_ = false;  // in the turn before
-  int brief_turns_ = 0;   // since the clock was looked at
+  bool traffic_ = false;  // in the previous turn
+  int brief_turns_ = 0;   // since the last reading of the clock
   Time nap_until_{};
   Time spin_until_{};
-  Duration spin_for_{};  // from the next turn on: something was polled in this one
+  Duration spin_for_{};  // from the next turn on, because this one had polled something
   int spin_times_ = 1;   // a power of two
   std::atomic<int> away_ = 0;
   std::vector<Watched> stall_sources_;
@@ -210,8 +210,8 @@ class LiveLoop {
   std::uint64_t naps_ = 0;
 };
 
-// Runs the task on this thread until it has ended; throws what it throws. The loop goes on with
-// whatever else it has meanwhile. REQUIRES: no thread is in loop.run().
+// Runs the task on this thread until it ends; rethrows its exception. The loop also handles
+// everything else meanwhile. REQUIRES: no thread is in loop.run().
 void run_task(LiveLoop& loop, Task<void> task);
 
 }  // namespace shoal

@@ -19,7 +19,7 @@ namespace {
   if (error == ENOENT || error == ENOTDIR)
     throw FileMissing(fmt::format("{}: there is no such file", path));
   if (error == EACCES || error == EPERM)
-    refuse(path, "may not be read by this user: look at the permissions of it and its folders");
+    refuse(path, "this user may not read it: check the permissions of the file and its folders");
   refuse(path, fmt::format("cannot be opened: {}", std::generic_category().message(error)));
 }
 
@@ -45,14 +45,14 @@ FileView map_file(const std::string& path) {
   const Opened file(path);
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) refuse(path, errno);
-  if (S_ISDIR(status.st_mode)) refuse(path, "is a folder; name a file in it");
+  if (S_ISDIR(status.st_mode)) refuse(path, "is a folder; give a file in it");
   if (!S_ISREG(status.st_mode)) refuse(path, "is a device or a pipe; only a file can be mapped");
   if (status.st_size == 0) refuse(path, "is empty");
   const auto size = static_cast<std::size_t>(status.st_size);
   void* const at = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (at == MAP_FAILED) refuse(path, errno);
-  // Opening reads from front to back once; the samples that come after have no order. What is
-  // advised is a hint, so a refusal changes nothing.
+  // Opening reads from front to back once; later samples are read in any order. Advice is a hint,
+  // so a refusal does not matter.
   ::madvise(at, size, MADV_WILLNEED);
   std::shared_ptr<const void> owner(at, [size](const void* p) {
     ::munmap(const_cast<void*>(p), size);  // NOLINT: it was ours before it was const

@@ -22,10 +22,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// At page-cache speed a slice takes well under a millisecond: heartbeats go on between slices.
+// A slice in the page cache takes well under a millisecond, so heartbeats continue between slices.
 constexpr std::size_t kSliceBytes = std::size_t{1} << 20U;
 
-// What to do about an error, where we know.
+// Advice about an error, where there is any.
 std::string advice(int error, const fs::path& path) {
   switch (error) {
     case ENOSPC:
@@ -40,7 +40,7 @@ std::string advice(int error, const fs::path& path) {
     case EACCES:
     case EPERM:
     case EROFS:
-      return ". Look who owns the folder and may write there, or choose another one (--out)";
+      return ". Check the owner and permissions of the folder, or choose another one (--out)";
     default: return {};
   }
 }
@@ -50,7 +50,7 @@ std::string advice(int error, const fs::path& path) {
                               std::generic_category().message(error), advice(error, path)));
 }
 
-// Calls `f` until no signal interrupts it.
+// Calls `f` again while a signal interrupts it.
 template <class F>
 auto uninterrupted(F f) {
   auto result = f();
@@ -104,8 +104,8 @@ std::size_t read_all(const Descriptor& file, const fs::path& path, std::span<std
   return filled;
 }
 
-// Nobody else is just writing lines to it, until it is closed. False: somebody is, and takes long;
-// it may be frozen for ever.
+// Waits until no other process writes lines to the file. False: another one takes long; it may be
+// frozen forever.
 bool locked_briefly(const Descriptor& file) {
   constexpr int kTries = 50;
   for (int i = 0; i < kTries; ++i) {
@@ -141,7 +141,7 @@ void make_folder(const fs::path& path) {
 
 PosixFiles::PosixFiles(Env& env, fs::path root)
     : env_(env), root_((fs::absolute(root) / "").lexically_normal().parent_path()) {
-  std::vector<fs::path> changed;  // Folders that get a new name in them, which callers cannot sync.
+  std::vector<fs::path> changed;  // folders with new names in them, which callers cannot sync
   for (fs::path at = root_; !fs::exists(at) && at.has_relative_path();)
     changed.push_back(at = at.parent_path());
   make_folder(root_);
@@ -211,7 +211,8 @@ Task<std::vector<std::byte>> PosixFiles::read(std::string path) {
         file.open("read", full, O_RDONLY);
         struct stat status {};
         if (::fstat(file.get(), &status) != 0) fail("read", full, errno);
-        bytes.reserve(static_cast<std::size_t>(status.st_size) + 1);  // 1: to see the end at once
+        // One byte more, to see the end of the file at once.
+        bytes.reserve(static_cast<std::size_t>(status.st_size) + 1);
       }
       bytes.resize(std::max(at + 1, std::min(at + kSliceBytes, bytes.capacity())));
       const std::size_t n = read_all(file, full, std::span(bytes).subspan(at));
@@ -246,7 +247,7 @@ Task<void> PosixFiles::remove(std::string path) {
     throw DataError(fmt::format("remove {}: this is the job's folder itself", full.string()));
   auto call = [&] {
     std::error_code error;
-    fs::remove_all(full, error);  // Links are removed, not followed.
+    fs::remove_all(full, error);  // links are removed, not followed
     if (error) fail("remove", full, error.value());
   };
   co_await env_.work(Work::Io, Elements(0), call);

@@ -52,7 +52,7 @@ TEST_F(MappedFile, WhatIsNoReadableFileIsRefusedByName) {
   EXPECT_EQ(refusal(none), "missing: " + none + ": there is no such file");
   EXPECT_TRUE(refusal(put("file", "x") + "/below").starts_with("missing: "));
   EXPECT_EQ(refusal(folder_.path().string()),
-            folder_.path().string() + " is a folder; name a file in it");
+            folder_.path().string() + " is a folder; give a file in it");
   const std::string empty = put("empty", "");
   EXPECT_EQ(refusal(empty), empty + " is empty");
   const std::string pipe = (folder_.path() / "pipe").string();
@@ -72,7 +72,7 @@ TEST_F(MappedFile, OneThatMayNotBeReadSaysSo) {
   if (root) {
     ASSERT_EQ(::seteuid(0), 0);
   }
-  EXPECT_NE(answer.find("may not be read by this user"), std::string::npos) << answer;
+  EXPECT_NE(answer.find("this user may not read it"), std::string::npos) << answer;
 }
 
 }  // namespace
