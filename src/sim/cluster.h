@@ -1,5 +1,5 @@
-// A simulated cluster, in words: hosts, links, costs of work, stragglers. Pure data; the models
-// that read it are in network.h (links) and sim_env.h (work).
+// A simulated cluster: hosts, links, costs of work, stragglers. Pure data; network.h has the model
+// of links, sim_env.h that of work.
 #pragma once
 
 #include <array>
@@ -19,13 +19,13 @@ struct LinkModel {
   Duration latency{0};
   double bytes_per_s = 0;  // 0: infinite
   Bytes overhead{0};       // added to every message
-  // Larger messages of two nodes go one way at a time, as some transports have it; 0: none do.
+  // Above this size, two nodes send one way at a time, as with some transports; 0: no such size.
   Bytes one_way_above{0};
-  // Of a core, at each end, for every byte: copies and the kernel's work. It slows down what runs
-  // there; the message takes the time it takes.
+  // CPU time per byte at each end, for copies and the kernel. It slows down work on the host, not
+  // the message.
   double cpu_ns_per_byte = 0;
 
-  // Cores that an end gives up while it carries messages.
+  // Cores that an end loses while it carries messages.
   double load() const { return 1e-9 * cpu_ns_per_byte * bytes_per_s; }
   Duration transmit(Bytes size) const {
     if (bytes_per_s <= 0) return Duration(0);
@@ -35,8 +35,8 @@ struct LinkModel {
 
 struct HostModel {
   unsigned cores = 1;
-  double speed = 1;  // of work; 2 is twice as fast
-  LinkModel nic;     // each direction; latency is charged once, on the way out
+  double speed = 1;  // relative speed of work; 2 is twice as fast
+  LinkModel nic;     // each direction; the sender's side charges the latency, once
   LinkModel memory;  // between nodes of this host
   std::optional<std::size_t> rack;
 };
@@ -46,13 +46,12 @@ struct Placement {
   Role role = Role::Worker;
 };
 
-// The cost of work is n x ns_per_element[kind], times what makes the node slow: one draw for all of
-// a pass, forward and backward, and one for each other piece of work.
+// Work costs n x ns_per_element[kind], times the slowness of the node: one draw for a whole forward
+// and backward pass, and one for each other piece of work.
 struct Straggler {
   enum class Kind : std::uint8_t { None, Constant, Jitter, HeavyTail, Exponential };
   Kind kind = Kind::None;
-  // Constant, Exponential: multiplies, in the mean; Jitter: relative deviation; HeavyTail: Pareto
-  // shape.
+  // Constant, Exponential: the mean factor; Jitter: relative deviation; HeavyTail: Pareto shape.
   double factor = 1;
 };
 
@@ -66,9 +65,9 @@ struct Cluster {
   std::array<double, kWorkKinds> ns_per_element{};
   std::vector<Straggler> stragglers;  // by node; may be shorter than nodes
   Completion completion = Completion::AtOnce;
-  // Cancelled receives keep their range busy for up to this long, and then overwrite it.
+  // A cancelled receive keeps its range busy for up to this long, and then overwrites it.
   Duration cancelled_busy_max{0};
-  bool timing_only = false;  // skip the mathematics, charge its time
+  bool timing_only = false;  // charges the time of the mathematics without doing it
   bool buggify = false;
 
   static Cluster uniform(std::size_t count, LinkModel nic);  // one node on each host

@@ -10,15 +10,14 @@ using namespace std::chrono_literals;
 
 namespace {
 constexpr Duration kHeartbeat = 100ms;
-constexpr Duration kNewsMin =
-    100us;  // of a report on its way to the coordinator, or a view from it
+constexpr Duration kNewsMin = 100us;  // for a report to the coordinator, or a view from it
 constexpr Duration kNewsMax = 5ms;
 }  // namespace
 
 void SimMembership::suspect(NodeId peer, const std::string& why) {
   const Member* accused = now().find(peer);
   const Member* self = now().find(node_);
-  if (accused == nullptr || self == nullptr) return;  // The view has moved on already.
+  if (accused == nullptr || self == nullptr) return;  // the view has changed already
   world_->report([w = world_, by = *self, peer, life = accused->incarnation, why] {
     w->coordinator().suspect(by, peer, life, why);
   });
@@ -57,7 +56,8 @@ void Coordinator::listen() {
   const Time now = world_->now();
   for (Candidate& c : state_.candidates)
     if (world_->hears(c.member.node, c.member.incarnation)) c.last_heard = now;
-  // Two members that both reach us but not each other: the one that is not heard is reported.
+  // Two members may reach the coordinator but not each other: the one that is not heard is
+  // reported.
   for (const auto& [link, cut] : world_->network().cuts()) {
     const Member* from = state_.view.find(link.first);
     const Member* to = state_.view.find(link.second);
@@ -68,14 +68,14 @@ void Coordinator::listen() {
     if (now - since > options_.suspect_after)
       suspect(*to, from->node, from->incarnation, "no heartbeat from it");
   }
-  // Whoever waits to be let in keeps asking.
+  // Applicants keep asking.
   world_->each_applicant([this](const Member& member) { join(member); });
   decide();
   if (world_->unfinished()) world_->at(now + kHeartbeat, [this] { listen(); });
 }
 
 void Coordinator::join(const Member& member) {
-  if (find(member.node, member.incarnation) != nullptr) return;  // It asks until it is let in.
+  if (find(member.node, member.incarnation) != nullptr) return;  // it asks until it is admitted
   Candidate candidate;
   candidate.member = member;
   candidate.last_heard = world_->now();
@@ -114,7 +114,7 @@ void Coordinator::decide() {
   reason_ = decision.reason;
   if (!decision.view) return;
   state_.view = std::move(*decision.view);
-  // Who was dropped, or replaced by a newer life, is out for good.
+  // A dropped node, or one replaced by a newer incarnation, is out for good.
   std::erase_if(state_.candidates, [&](const Candidate& c) {
     return !state_.view.has(c.member.node, c.member.incarnation);
   });

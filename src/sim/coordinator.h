@@ -1,5 +1,5 @@
-// The simulated membership: a coordinator that decides by decide_view, from what heartbeats and
-// broken connections would tell it, and the Membership that each node has of it.
+// The simulated membership: a coordinator that decides by decide_view, from simulated heartbeats
+// and broken connections; and each node's Membership.
 #pragma once
 
 #include <string>
@@ -33,18 +33,18 @@ class SimMembership final : public Membership {
   Incarnation incarnation_;
 };
 
-// Reports reach the coordinator, and views reach the nodes, after delays drawn from the seed; what
-// is frozen or cut off neither hears nor is heard.
+// Reports reach the coordinator, and views reach the nodes, after random delays. A frozen or
+// disconnected node neither sends nor receives.
 class Coordinator {
  public:
   Coordinator(World& world, Seed seed, CoordinatorOptions options);
 
-  void start();  // begins to listen for heartbeats
+  void start();  // begins to monitor heartbeats
   void join(const Member& member);
   void end_job(Ending how, const std::string& why);
   void leave(NodeId node, Incarnation life);
   void connection_lost(NodeId node, Incarnation life);
-  // `by` accuses that life of `node`.
+  // `by` accuses that incarnation of `node`.
   void suspect(const Member& by, NodeId node, Incarnation life, const std::string& why);
 
   const CoordinatorState& state() const { return state_; }
@@ -54,7 +54,7 @@ class Coordinator {
   Candidate* find(NodeId node, Incarnation life);
   void listen();  // one round of heartbeats
   void decide();
-  void publish();  // the present view, to everyone
+  void publish();  // the present view, to all nodes
 
   World* world_;
   Random random_;

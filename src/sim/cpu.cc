@@ -8,7 +8,7 @@
 namespace shoal {
 namespace {
 
-// Links never take all of a host's cores: the kernel lets others run as well.
+// Links never take all cores of a host: the kernel schedules other work as well.
 constexpr double kLeast = 0.1;
 
 Duration scaled(Duration d, double factor) {
@@ -61,7 +61,7 @@ void Cpu::add_load(double cores) {
   await_next();
 }
 
-// The rate of now; what is left of each piece takes the longer or shorter.
+// Recomputes the rate; the remaining time of each piece changes with it.
 void Cpu::share() {
   const double free = std::max(static_cast<double>(cores_) - load_, kLeast * cores_);
   const double rate =

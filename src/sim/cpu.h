@@ -1,12 +1,11 @@
-// The cores of a simulated host, shared by whatever runs there.
+// The cores of a simulated host, shared by the work on it.
 //
-// A node's work waits in lines, as it does live (runtime/env.h): that of its model, that of what is
-// exchanged, that of files. Of each line one piece runs at a time, in order. What runs on a host at
-// the same time shares its cores evenly, less what its links take of them while they carry
-// messages: everything runs at the rate min(1, free cores / pieces). With a core for each piece a
-// piece of work takes exactly its cost.
+// A node's work waits in lines, as it does live (runtime/env.h): work on its model, on exchanges,
+// and on files. One piece of each line runs at a time, in order. All pieces on a host share its
+// cores evenly, less the cores that links take while they carry messages: each piece runs at the
+// rate min(1, free cores / pieces). With a core for each piece, a piece takes exactly its cost.
 //
-// Cost: each change of the rate touches all pieces that run on the host.
+// Cost: each change of the rate touches all running pieces of the host.
 #pragma once
 
 #include <array>
@@ -21,10 +20,10 @@ namespace shoal {
 
 class World;
 
-// Work of which one piece follows the other.
+// Pieces of work that run in order.
 class CpuLine;
 
-// A piece of work. What it stands for happens when it has run, to the node whose it is.
+// A piece of work. Its effect happens at its end, to its node.
 class CpuJob : public Occurrence {
  public:
   CpuLine* line = nullptr;  // while it waits or runs
@@ -32,19 +31,19 @@ class CpuJob : public Occurrence {
  private:
   friend class Cpu;
   Duration cost_{};
-  Time end_{};  // at the rate of now
+  Time end_{};  // at the present rate
   std::uint64_t number_ = 0;
 };
 
 class CpuLine {
   friend class Cpu;
-  std::vector<CpuJob*> jobs_;  // the first one runs; few wait, and most nodes have none
+  std::vector<CpuJob*> jobs_;  // the first one runs; queues are short, and most nodes have none
 };
 
 // The lines of a node.
 class NodeLines {
  public:
-  // A node without a thread of its own for computing has one for everything.
+  // A node without a compute thread has one line for everything.
   explicit NodeLines(bool one_thread) : one_thread_(one_thread) {}
   CpuLine& line_of(const WorkOp& op);
 
@@ -57,12 +56,12 @@ class Cpu {
  public:
   Cpu(World& world, unsigned cores, double slow);
 
-  double slow;  // a piece that starts takes so much longer
+  double slow;  // the factor for a piece that starts now
 
   void start(CpuLine& line, CpuJob& job, Duration cost);
-  // It never ends now. REQUIRES: it waits or runs.
+  // The job never ends. REQUIRES: it waits or runs.
   void revoke(CpuJob& job);
-  // Links take so much more of the cores from now on, or less.
+  // Changes the number of cores that links take.
   void add_load(double cores);
 
   class Tick final : public Occurrence {
@@ -77,7 +76,7 @@ class Cpu {
   void run(CpuJob& job);
   void share();
   void await_next();
-  void look();  // who has ended
+  void look();  // finds the jobs that have ended
 
   World* world_;
   unsigned cores_;

@@ -6,12 +6,12 @@
 namespace shoal {
 namespace {
 
-constexpr std::size_t kBucket = 32;     // entries, when a rung is cut
+constexpr std::size_t kBucket = 32;     // entries per bucket, when a rung is cut
 constexpr std::size_t kHeapMost = 512;  // entries; more are cut into a rung
 
 }  // namespace
 
-// Visits all that entries lie in.
+// Calls f for every container of entries.
 template <class F>
 void EventQueue::each_pile(F visit) {
   visit(heap_);
@@ -53,7 +53,7 @@ Occurrence& EventQueue::pop() {
   heap_.pop_back();
   if (!heap_.empty()) {
     sift_down(0);
-    // Of a million that wait the next one is in no cache; there is time to fetch it meanwhile.
+    // Of a million entries the next one is in no cache; prefetch it.
     __builtin_prefetch(heap_.front().what);
   }
   --size_;
@@ -63,7 +63,7 @@ Occurrence& EventQueue::pop() {
   return *top.what;
 }
 
-// REQUIRES: begin < end, and all entries lie between.
+// REQUIRES: begin < end, and all entries lie in between.
 EventQueue::Rung EventQueue::cut(Time begin, Time end, const std::vector<Entry>& entries) {
   const std::size_t most = entries.size() / kBucket + 1;
   const Duration span = (end - begin - Duration(1)) / most + Duration(1);
@@ -77,7 +77,7 @@ EventQueue::Rung EventQueue::cut(Time begin, Time end, const std::vector<Entry>&
   return rung;
 }
 
-// The next bucket becomes the heap. REQUIRES: the heap is empty, and something is not.
+// Turns the next bucket into the heap. REQUIRES: the heap is empty, but not the queue.
 void EventQueue::refill() {
   while (heap_.empty()) {
     if (rungs_.empty() && far_.size() <= kHeapMost / 2) {

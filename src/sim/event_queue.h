@@ -1,10 +1,9 @@
-// Virtual time: what will happen, in the order of time, ties broken by the order of scheduling.
+// Virtual time: future events in order of time, ties broken by the order of scheduling.
 //
-// What is near lies in a heap, and while little waits, all of it does. What is later lies in
-// buckets, by spans of time and in no order; one after the other they become the heap, and one that
-// is large is cut into finer ones first. So an occurrence costs the same however many there are: it
-// is put into a few buckets, and sorted among some dozens. Tang, Goh & Thng, "Ladder queue", TOMACS
-// 15(3), 2005.
+// Near events are in a heap; if there are few events, all of them. Later ones are in unsorted
+// buckets by spans of time. The next bucket becomes the heap; a large one is first cut into finer
+// buckets. So the cost of an event does not depend on the number of events: it is put into a few
+// buckets, and sorted among some dozens. Tang, Goh & Thng, "Ladder queue", TOMACS 15(3), 2005.
 #pragma once
 
 #include <algorithm>
@@ -17,16 +16,16 @@
 
 namespace shoal {
 
-// Something that will happen at a point of virtual time, to one node or to the world.
+// An event at a point of virtual time, for one node or for the world.
 class Occurrence {
  public:
   virtual ~Occurrence() = default;
   virtual void happen() = 0;
-  // Never going to happen (its node died, the run ended): give back what it holds.
+  // It will not happen (its node died, the run ended): release what it holds.
   virtual void discard() = 0;
 
-  NodeId target = kNobody;  // the node it happens to; a frozen node's occurrences wait
-  Incarnation life{};       // of that node; another life's are discarded
+  NodeId target = kNobody;  // the node it happens to; events of a frozen node wait
+  Incarnation life{};       // of that node; events of other incarnations are discarded
   bool called_off = false;  // discarded instead of happening
 };
 
@@ -44,10 +43,10 @@ class EventQueue {
 
   // REQUIRES: at >= now().
   void schedule(Time at, Occurrence& what);
-  // The next occurrence; time jumps to it. REQUIRES: not empty.
+  // Removes the next event; time jumps to it. REQUIRES: not empty.
   Occurrence& pop();
-  // An occurrence was called off. Once such are the majority they are swept out; the count is a
-  // hint, as some may wait elsewhere (at a cut link, for a frozen node).
+  // An event was called off. Once these are the majority they are removed. The count is a hint,
+  // because some may wait elsewhere (at a cut link, for a frozen node).
   void note_called_off();
 
  private:
@@ -57,12 +56,12 @@ class EventQueue {
     Occurrence* what;
     bool before(const Entry& o) const { return at != o.at ? at < o.at : sequence < o.sequence; }
   };
-  // Spans of equal length, one after the other; the last may be shorter.
+  // Consecutive spans of equal length; the last may be shorter.
   struct Rung {
     Time begin, end;
     Duration span;
     std::vector<std::vector<Entry>> buckets;
-    std::size_t next = 0;  // what is in those before is nearer: in the rung below, or in the heap
+    std::size_t next = 0;  // events of earlier buckets are in the rung below or in the heap
 
     Time start_of(std::size_t bucket) const { return std::min<Time>(begin + span * bucket, end); }
     std::vector<Entry>& bucket_of(Time at) { return buckets[(at - begin) / span]; }
@@ -76,9 +75,9 @@ class EventQueue {
   void sift_up(std::size_t index);
   void sift_down(std::size_t index);
 
-  std::vector<Entry> heap_;  // 4-ary; all before heap_end_
+  std::vector<Entry> heap_;  // 4-ary; everything before heap_end_
   Time heap_end_ = kEnd;
-  std::vector<Rung> rungs_;  // each lies in the bucket before the next one of that above it
+  std::vector<Rung> rungs_;  // each lies in the bucket before `next` of the rung above
   std::vector<Entry> far_;   // after all rungs
   std::size_t size_ = 0;
   Time now_{};
@@ -87,7 +86,7 @@ class EventQueue {
   std::size_t called_off_ = 0;
 };
 
-// Objects that come and go by the million.
+// A pool of objects that are created and destroyed by the million.
 template <class T>
 class Pool {
  public:

@@ -46,7 +46,7 @@ FaultPlan draw_faults(Random& random, std::size_t nodes, Duration during) {
   for (std::uint64_t i = 0; i < count; ++i) {
     Fault f;
     f.kind = kinds[random.below(kinds.size())];
-    // A third falls into the first tenth: starting up is when protocols are most fragile.
+    // A third of the faults fall into the first tenth: protocols are most fragile at the start.
     const double when = random.uniform() * (random.chance(0.33) ? 0.1 : 1.0);
     f.at = Time(from_seconds(when * seconds(during)));
     f.node = NodeId(static_cast<std::uint32_t>(random.below(nodes)));

@@ -9,11 +9,11 @@ Network::Network(const Cluster& cluster, Seed seed, EventQueue& queue)
   for (std::uint32_t h = 0; h < cluster.hosts.size(); ++h) {
     const HostModel& host = cluster.hosts[h];
     out_.push_back(Lane{host.nic, {}, 1, HostId(h)});
-    // Latency is charged on the way out, so that a message alone pays it once.
+    // The sender's side charges the latency, so a message pays it once.
     LinkModel in = host.nic;
     in.latency = Duration(0);
     in_.push_back(Lane{in, {}, 1, HostId(h)});
-    // Both ends are here.
+    // Both ends are on this host.
     LinkModel memory = host.memory;
     memory.cpu_ns_per_byte *= 2;
     memory_.push_back(Lane{memory, {}, 1, HostId(h)});
@@ -125,7 +125,7 @@ void Network::set_slow(HostId host, double factor) {
 
 void Network::set_delays(Duration longest, bool reorder) {
   delay_max_ = longest;
-  // Floors of single streams and of whole connections do not mix; the stricter takes over.
+  // Delays of single streams and of whole connections do not mix; the stricter one applies.
   if (reorder_ && !reorder) {
     std::map<std::tuple<NodeId, NodeId, Tag>, Time> merged;
     for (const auto& [key, time] : floors_) {

@@ -1,11 +1,11 @@
-// The simulated network: every message passes the lanes on its way (the sender's interface, rack
-// uplinks, the receiver's interface, or the memory of a host) one after the other, cut-through:
-// its head enters the next lane as soon as it gets there, its tail follows at the slowest rate.
+// The simulated network. Every message passes the lanes on its path (the sender's interface, rack
+// uplinks, the receiver's interface, or the memory of a host) one after the other, cut-through: its
+// head enters the next lane when it arrives there, its tail follows at the slowest rate.
 //
 //   one message alone over equal interfaces:   latency + size / bandwidth
 //
-// Lanes are FIFO. Nothing is ever lost, as over TCP: a message that meets a cut link waits for the
-// link to heal or for its connection to be closed.
+// Lanes are FIFO. Nothing is lost, as over TCP: a message at a cut link waits until the link heals
+// or its connection is closed.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@
 
 namespace shoal {
 
-// A message on its way.
+// A message in flight.
 class Transit : public Occurrence {
  public:
   NodeId source = kNobody;
@@ -33,7 +33,7 @@ class Transit : public Occurrence {
   Tag stream;  // messages of one stream keep their order
 
  protected:
-  // Its tail has left the last lane; from now on it is an occurrence of its destination.
+  // Its tail has left the last lane; it is now an event of its destination.
   virtual void arrived() = 0;
 
  private:
@@ -50,7 +50,7 @@ class Network {
   void advance(Transit& transit);  // its head has reached the next lane: call from happen()
   // True once the transit has passed all lanes.
   static bool through(const Transit& transit) { return transit.lane_ == kThrough; }
-  // Told of each time in which a host's link takes so many of its cores.
+  // Called for each period in which a host's link takes some of its cores.
   using Busy = std::function<void(HostId host, double cores, Time from, Time to)>;
   void on_busy(Busy busy) { busy_ = std::move(busy); }
   Duration latency(NodeId from, NodeId to) const;
@@ -62,11 +62,11 @@ class Network {
   };
   void cut(NodeId from, NodeId to);
   void heal(NodeId from, NodeId to);
-  // True when the link is cut: the transit waits there, and is due when it heals.
+  // True if the link is cut: the transit waits there, and continues when the link heals.
   bool hold(NodeId from, NodeId to, Transit& transit);
   const std::map<std::pair<NodeId, NodeId>, Cut>& cuts() const { return cuts_; }
   void set_slow(HostId host, double factor);
-  void set_delays(Duration longest, bool reorder);  // zero: none any more
+  void set_delays(Duration longest, bool reorder);  // zero: no delays any more
   void occupy(HostId host, Duration busy);          // competing traffic, both directions
 
  private:
@@ -92,10 +92,11 @@ class Network {
   std::vector<Lane> out_, in_, memory_;  // by host
   std::vector<Lane> up_, down_;          // by rack
   std::map<std::pair<NodeId, NodeId>, Cut> cuts_;
-  std::map<std::pair<NodeId, NodeId>, Time> turns_;  // of two: when large messages may go again
+  std::map<std::pair<NodeId, NodeId>, Time> turns_;  // of two nodes: the time of the next large
+                                                     // message
   Duration delay_max_{0};
   bool reorder_ = false;
-  // The earliest head of the next message of a stream, while messages are being delayed.
+  // The earliest head of the next message of a stream, while messages are delayed.
   std::map<std::tuple<NodeId, NodeId, Tag>, Time> floors_;
 };
 

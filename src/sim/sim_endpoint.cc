@@ -24,8 +24,8 @@ void Packet::happen() {
   }
 }
 
-// The node it was for is gone, or the message was called off. A sender that waits for the first
-// hears of it by the loss of its peer.
+// The receiver has died, or the message was called off. A sender that waits learns of the first by
+// the loss of its peer.
 void Packet::discard() {
   queued = false;
   if (!in_flight()) world->packets().give_back(*this);
@@ -68,7 +68,7 @@ SimEndpoint::SimEndpoint(World& world, NodeId self, Incarnation incarnation)
       view_(std::make_shared<const View>()) {}
 
 SimEndpoint::~SimEndpoint() {
-  // The process is gone, and its ranges with it: whoever still reads them gets nothing.
+  // The process has died, and its ranges with it: readers get nothing.
   flights_.each([this](Packet& p) {
     if (p.op != nullptr) p.op->flight = nullptr;
     free_flight(p);
@@ -108,7 +108,7 @@ void SimEndpoint::start_send(SendOp& op) {
   p.target_life = member != nullptr ? member->incarnation : world_->incarnation(op.to);
   p.tag = p.stream = op.tag;
   p.size = p.wire_size = op.payload.size;
-  // What is read in place goes nowhere.
+  // Data read in place does not travel.
   if (op.published && world_->same_host(self_, op.to)) p.wire_size = Bytes(0);
   p.number = sent_++;
   p.queued = true;
@@ -133,7 +133,7 @@ void SimEndpoint::start_send(SendOp& op) {
 void SimEndpoint::abort_send(SendOp& op) {
   record(EventKind::OpCancelled, op.to, op.tag, op.payload.size, 0);
   if (op.flight == nullptr) return;
-  // The message cannot be called back: its range is busy until the receiver takes or drops it.
+  // The message cannot be withdrawn: its range is busy until the receiver takes or drops it.
   static_cast<Packet*>(op.flight)->op = nullptr;
   op.flight = nullptr;
 }
@@ -147,7 +147,7 @@ void SimEndpoint::start_recv(RecvOp& op) {
 
 void SimEndpoint::abort_recv(RecvOp& op) {
   record(EventKind::OpCancelled, op.match.from, op.match.tag, op.room.size, 1);
-  if (op.flight != nullptr) {  // Matched already: it will be written all the same.
+  if (op.flight != nullptr) {  // matched already: it will be written all the same
     static_cast<Busy*>(op.flight)->op = nullptr;
     op.flight = nullptr;
     return;
@@ -157,7 +157,7 @@ void SimEndpoint::abort_recv(RecvOp& op) {
   if (during <= Duration(0)) return;
   Busy& busy = keep_busy(op, during);
   busy.op = nullptr;
-  // Whoever uses the range too early finds this in it.
+  // A program that uses the range too early finds these bytes in it.
   busy.late.assign(op.room.bytes().size(), std::byte{0xDB});
 }
 
@@ -213,7 +213,7 @@ void SimEndpoint::read(ReadOp& op, Packet& p) {
 }
 
 void SimEndpoint::let_go(Packet& packet) {
-  if (!world_->up(self_)) return;  // A crash answers nobody.
+  if (!world_->up(self_)) return;  // a crashed node sends no reply
   if (hash_of(packet.payload.bytes()) != packet.payload_hash)
     record(EventKind::RangeReused, packet.from, packet.tag, packet.size, packet.number);
   answer(packet, Packet::State::Acknowledging);
@@ -228,7 +228,7 @@ void SimEndpoint::dropped(Arrival& arrival, DropReason reason) {
   Packet& p = static_cast<Packet&>(arrival);
   record(EventKind::MessageDropped, p.from, p.tag, p.size, static_cast<std::uint64_t>(reason));
   if (reason == DropReason::ReceiverGone) return p.discard();
-  // A node that was evicted learns it from the first peer it talks to.
+  // An evicted node learns of it from the first peer that it contacts.
   const bool evicted = reason == DropReason::OldIncarnation;
   answer(p, evicted ? Packet::State::Fencing : Packet::State::Acknowledging);
 }
@@ -240,7 +240,7 @@ void SimEndpoint::answer(Packet& packet, Packet::State state) {
   packet.queued = true;
   packet.target = packet.source;
   packet.life = packet.incarnation;
-  if (world_->network().hold(self_, packet.source, packet)) return;  // The way back is cut.
+  if (world_->network().hold(self_, packet.source, packet)) return;  // the link back is cut
   world_->queue().schedule(world_->now() + world_->network().latency(self_, packet.source), packet);
 }
 
@@ -319,7 +319,7 @@ bool SimEndpoint::holds(GroupId group, Generation generation) {
          busy_.find([&](const Busy& b) { return of_it(b.tag); }) != nullptr;
 }
 
-// In no time; but it is a copy, of what was there then.
+// Takes no time, but makes a copy of the present content.
 Endpoint::Shown SimEndpoint::show(MutBuf room, ConstBuf there) {
   if (!there.phantom()) copy(there, room);
   return {there.size, false};

@@ -1,8 +1,8 @@
 // A simulated node's Endpoint.
 //
-// Whether a send completes at once or only when matched is the cluster's choice (or the seed's).
-// In the second case the receiver reads the sender's range when it matches, so that a range
-// changed too early is seen; the range of a cancelled receive may be written for a while yet.
+// The cluster (or the seed) decides whether a send completes at once or only when matched. In the
+// second case the receiver reads the sender's range when it matches, so that a range changed too
+// early is noticed. The range of a cancelled receive may be written for a while after.
 #pragma once
 
 #include <vector>
@@ -20,9 +20,9 @@ namespace shoal {
 class World;
 class SimEndpoint;
 
-// One message; from the world's pool. It belongs, in turn, to the event queue (`queued`), to the
-// receiver's mailbox, and again to the queue as the answer to its sender. While its payload is
-// still the sender's range it is also one of the sender's flights, and is given back with that.
+// One message, from the world's pool. It belongs in turn to the event queue (`queued`), to the
+// receiver's mailbox, and again to the queue as the reply to its sender. While its payload is the
+// sender's range it is also one of the sender's flights, and is released with these.
 class Packet final : public Transit, public Arrival, public ListHook<struct InFlights> {
  public:
   static void* operator new(std::size_t size) { return detail::take_frame(size); }
@@ -34,16 +34,16 @@ class Packet final : public Transit, public Arrival, public ListHook<struct InFl
 
   enum class State : std::uint8_t { OnItsWay, Waiting, Acknowledging, Fencing };
   State state = State::OnItsWay;
-  bool queued = false;  // something will pop or discard it
+  bool queued = false;  // the queue will pop or discard it
   World* world = nullptr;
-  SendOp* op = nullptr;       // that still waits for this message to be matched
-  Incarnation target_life{};  // the life of the receiver that it was sent to
-  bool buffered = false;      // `staged` holds the payload; else it is still the sender's range
+  SendOp* op = nullptr;       // a send that waits until this message is matched
+  Incarnation target_life{};  // the incarnation of the receiver to which it was sent
+  bool buffered = false;      // `staged` holds the payload; otherwise it is the sender's range
   ConstBuf payload;
   std::uint64_t payload_hash = 0;
-  std::uint64_t number = 0;  // of the sender's messages
+  std::uint64_t number = 0;  // counts the sender's messages
   std::vector<std::byte> staged;
-  struct Held* held = nullptr;  // what the receiver reads of it
+  struct Held* held = nullptr;  // the receiver's read of it
 
   bool in_flight() const { return ListHook<struct InFlights>::linked(); }
 
@@ -51,12 +51,12 @@ class Packet final : public Transit, public Arrival, public ListHook<struct InFl
   void arrived() override;
 };
 
-// A message that is being read. The reader has a copy, so that its sender's crash does not pull it
-// away; that the sender leaves its range alone meanwhile is checked when the reader lets go.
+// A message being read. The reader has a copy, so that a crash of the sender does not remove it.
+// When the reader releases it, it is checked that the sender has not changed its range meanwhile.
 struct Held {
   ~Held();
   SimEndpoint* reader = nullptr;
-  Packet* packet = nullptr;  // null once its sender does not wait for it any more
+  Packet* packet = nullptr;  // null once its sender no longer waits for it
   std::vector<std::byte> bytes;
 };
 
@@ -80,7 +80,7 @@ class SimEndpoint final : public Endpoint, private Mailbox::Host {
   }
   bool has_busy_ranges() const { return !busy_.empty() || !flights_.empty(); }
 
-  // The range of a receive that the transport has not let go of yet; from the world's pool.
+  // The range of a receive that the transport has not released; from the world's pool.
   class Busy final : public Occurrence, public ListHook<struct InBusy> {
    public:
     void happen() override;
@@ -91,7 +91,7 @@ class SimEndpoint final : public Endpoint, private Mailbox::Host {
     Tag tag;
     MutBuf room;
     Received result;
-    std::vector<std::byte> late;  // what will be written
+    std::vector<std::byte> late;  // the bytes to be written
   };
 
  private:

@@ -73,10 +73,10 @@ double SimEnv::drawn(const Straggler& s) {
                 std::uint64_t{incarnation_.value()} << 40U | works_++);
   if (s.kind == Straggler::Kind::Exponential) return s.factor * random.exponential();
   if (s.kind == Straggler::Kind::Jitter) return std::max(0.1, 1 + s.factor * random.normal());
-  return std::min(random.pareto(s.factor), 1000.0);  // a tail, but not for ever
+  return std::min(random.pareto(s.factor), 1000.0);  // a tail, but a bounded one
 }
 
-// One draw is for all of a pass: whatever disturbs a gradient does so for longer than a bucket.
+// One draw serves a whole pass: a disturbance of a gradient lasts longer than a bucket.
 double SimEnv::slowness(Work kind) {
   const std::vector<Straggler>& all = world_->cluster().stragglers;
   if (node_.value() >= all.size()) return 1;
@@ -90,7 +90,7 @@ double SimEnv::slowness(Work kind) {
 }
 
 void SimEnv::start_work(WorkOp& op) {
-  // Timing-only skips the mathematics, not what goes to files.
+  // Timing-only skips the mathematics, but not files.
   if (!world_->cluster().timing_only || op.kind() == Work::Io) {
     try {
       op.run();
@@ -109,7 +109,7 @@ void SimEnv::start_work(WorkOp& op) {
 }
 
 bool SimEnv::abort_work(WorkOp& op) {
-  call_off(op.timer);  // The function has run; only its time was still to pass.
+  call_off(op.timer);  // the function has run; only its time had to pass
   return true;
 }
 

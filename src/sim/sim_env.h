@@ -1,4 +1,4 @@
-// A simulated node's Env: virtual time, and work that costs what the cluster says it does.
+// A simulated node's Env: virtual time, and work with the costs of the cluster.
 #pragma once
 
 #include "base/types.h"
@@ -45,8 +45,8 @@ class SimEnv final : public Env {
   World* world_;
   NodeId node_;
   Incarnation incarnation_;
-  std::uint64_t works_ = 0;  // so far; numbers the draws of this node's stragglers
-  double pass_ = 0;          // how slow the pass is that goes on; 0: none has begun
+  std::uint64_t works_ = 0;  // so far; numbers this node's straggler draws
+  double pass_ = 0;          // slowness of the current pass; 0: none has begun
 };
 
 }  // namespace shoal

@@ -9,17 +9,17 @@
 
 namespace shoal {
 
-// A file or a folder, whatever its name is. Numbers, not addresses, order what chance decides.
+// A file or a folder, under any name. Random choices go by number, not by address.
 struct SimDisk::Inode {
   std::uint64_t id = 0;
   bool is_folder = false;
-  // Of a file. Null is empty.
+  // File content; null: empty.
   Content content;
   Content durable;
-  std::size_t kept = 0;    // bytes of it that are: it may be the content, which has grown since
-  std::size_t intact = 0;  // bytes of the durable content that no unsynced call has touched
+  std::size_t kept = 0;    // durable bytes of it: it may be `content` itself, which has grown since
+  std::size_t intact = 0;  // bytes of the durable content that no unsynced call has changed
   NodeId writer = kNobody;
-  // Of a folder.
+  // Names in a folder.
   std::map<std::string, InodePtr> names;
   std::map<std::string, InodePtr> durable_names;
 };
@@ -70,8 +70,8 @@ SimDisk::InodePtr SimDisk::folder_above(NodeId node, Names names) {
   return folder;
 }
 
-// Another node is about to make something in a folder, so its name is on the disk that they share,
-// and the crash of the node that gave it cannot take it away.
+// Another node creates something in a folder, so the folder's name is on the shared disk, and a
+// crash of the node that created the folder cannot remove it.
 void SimDisk::keep_for(NodeId node, const InodePtr& folder) {
   std::vector<bool> chosen(log_.size());
   for (std::size_t i = 0; i < log_.size(); ++i)
@@ -119,7 +119,7 @@ void SimDisk::add_content(std::string_view call, std::string_view path, Inode& f
     const Bytes free = *capacity_ > taken ? *capacity_ - taken : Bytes(0);
     fits = std::min(fits, free.value());
   }
-  // What nobody else holds grows in place: a log is appended to many times, by many nodes.
+  // Content that nothing else refers to grows in place: many nodes append to a log many times.
   const long own = file.content == file.durable ? 2 : 1;
   auto content = file.content != nullptr && file.content.use_count() == own
                      ? std::const_pointer_cast<std::vector<std::byte>>(file.content)
@@ -147,7 +147,7 @@ void SimDisk::write(NodeId node, std::string_view path, std::span<const std::byt
 void SimDisk::append(NodeId node, std::string_view path, std::span<const std::byte> bytes) {
   begin_call();
   const InodePtr file = file_for("append", node, path);
-  // What another node has put there is on the disk that they share, or this would not follow it.
+  // Content written by another node is on the shared disk, or this call would not follow it.
   if (file->writer != node) {
     file->durable = file->content;
     file->kept = file->intact = file->content == nullptr ? 0 : file->content->size();
@@ -221,7 +221,7 @@ void SimDisk::remove(NodeId node, std::string_view path) {
   const std::vector<std::string> names = names_below_root("remove", path);
   const InodePtr inode = find(names);
   if (inode == nullptr) return;
-  // One change per name, as a real removal makes: a crash may leave a folder half emptied.
+  // One change per name, like a real removal: a crash may leave a folder half emptied.
   empty_folder(node, inode);
   change_names(node, {{find(Names(names).first(names.size() - 1)), names.back(), nullptr}});
 }
@@ -260,8 +260,8 @@ void SimDisk::each_file(const Visit& visit) const {
   walk("", *root_);
 }
 
-// Chosen entries reach the disk, and with them every earlier entry of the folders that they touch:
-// what is durable of a folder is always a prefix of what happened to it.
+// Chosen entries reach the disk, with every earlier entry of the folders that they touch: the
+// durable state of a folder is always a prefix of its changes.
 void SimDisk::make_durable(std::vector<bool> chosen) {
   Ids folders;
   for (std::size_t i = log_.size(); i-- > 0;) {
@@ -306,7 +306,7 @@ void SimDisk::lose_names(NodeId node, Ids& hit) {
                       });
     for (const NameChange& change : entry.changes) {
       if (lost) {
-        left[change.folder->id] = 0;  // Nothing later in this folder survives.
+        left[change.folder->id] = 0;  // no later change in this folder survives
         changed[change.folder->id] = change.folder;
         if (change.target != nullptr) hit.insert(change.target->id);
       } else if (own && left[change.folder->id] > 0) {
@@ -363,7 +363,7 @@ SimDisk::Content SimDisk::after_crash(const Inode& file) {
 
 namespace {
 
-// Even a call that moves no bytes takes a page's time: a crash can fall between any two calls.
+// Even a call without bytes takes a page's time, so that a crash can fall between any two calls.
 Elements cost(Bytes size) { return Elements(std::max<std::uint64_t>(size.value(), 4096)); }
 
 }  // namespace

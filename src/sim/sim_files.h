@@ -1,18 +1,18 @@
-// The Files double: a file system that forgets what was not synced.
+// The Files double: a file system that forgets unsynced data.
 //
-// It is shared by the nodes of a simulated cluster, as a network file system is. Everyone reads the
-// volatile state. write, append, rename and remove change only that; sync(file) makes the file's
-// content durable, sync(folder) the names in it. When a node crashes, what it did and nobody synced
-// may be lost, by the disk's random stream:
+// The nodes of a simulated cluster share it like a network file system. All nodes read the volatile
+// state. write, append, rename and remove change only that; sync(file) makes the file's content
+// durable, sync(folder) the names in it. When a node crashes, its unsynced changes may be lost, by
+// the disk's random stream:
 //
 //   content   stays as it was last synced, or is torn (a prefix, the rest missing or zero), or
-//             survives; of appended bytes alone, what was synced before them is no part of that;
+//             survives; after an append, only the appended bytes can be torn;
 //   names     of each folder, a prefix of the unsynced changes survives: never a later rename
 //             without an earlier one. A rename between two folders is one change and survives as a
-//             whole. The name of a folder stays once another node has made something in it.
+//             whole. The name of a folder stays once another node has created something in it.
 //
-// Content and names are independent, so that a rename may survive while the content of the renamed
-// file does not: the classic bug of publishing before syncing.
+// Content and names are independent, so a rename may survive while the content of the renamed file
+// does not: the classic bug of publishing before syncing.
 #pragma once
 
 #include <cstddef>
@@ -34,8 +34,9 @@
 
 namespace shoal {
 
-// The state that a simulated cluster's nodes share. Thread safety: none, as all of the simulator.
-// Invariant: the volatile names of a folder are its durable names with the log replayed on them.
+// The state shared by the nodes of a simulated cluster. Thread safety: none, as in the whole
+// simulator. Invariant: the volatile names of a folder are its durable names with the log replayed
+// on them.
 class SimDisk {
  public:
   explicit SimDisk(Seed seed);
@@ -43,18 +44,19 @@ class SimDisk {
   SimDisk(const SimDisk&) = delete;
   SimDisk& operator=(const SimDisk&) = delete;
 
-  // Loses some of what `node` did and nobody synced. Returns how many files or folders were hit.
+  // Loses some of the unsynced changes of `node`. Returns the number of affected files and folders.
   std::size_t crash(NodeId node);
 
-  // Called before each call of any node, with its number from 0. What it throws is thrown by that
-  // call, which then has no effect: crash in it, then throw, and the node died at that call.
+  // Sets a hook that is called before each call of any node, with its number from 0. If the hook
+  // throws, the call throws and has no effect: crash in it, then throw, and the node died at that
+  // call.
   void on_call(std::function<void(std::uint64_t call)> hook) { hook_ = std::move(hook); }
   std::uint64_t calls() const { return calls_; }
 
-  // A write that would take more than this in all throws, and leaves what fitted, as a real one.
+  // A write beyond this total throws, and leaves the bytes that fit, like a real one.
   void limit_capacity(Bytes capacity) { capacity_ = capacity; }
   Bytes used() const;
-  // Every file as all nodes see it now, in the order of their paths.
+  // Visits every file as all nodes see it now, in the order of paths.
   using Visit = std::function<void(const std::string& path, std::span<const std::byte> content)>;
   void each_file(const Visit& visit) const;
 
@@ -63,19 +65,19 @@ class SimDisk {
   struct Inode;
   using InodePtr = std::shared_ptr<Inode>;
   using Content = std::shared_ptr<const std::vector<std::byte>>;
-  // One name in one folder now means `target`; null: it is gone.
+  // A name in a folder now refers to `target`; null: it was removed.
   struct NameChange {
     InodePtr folder;
     std::string name;
     InodePtr target;
   };
-  // What survives a crash as a whole or not at all.
+  // Survives a crash as a whole or not at all.
   struct LogEntry {
     NodeId node;
     std::vector<NameChange> changes;
   };
 
-  // What Files promises, without time; the bodies of SimFiles's work.
+  // The operations of Files, without time; SimFiles calls them.
   void begin_call();
   void write(NodeId node, std::string_view path, std::span<const std::byte> bytes);
   void append(NodeId node, std::string_view path, std::span<const std::byte> bytes);
@@ -84,14 +86,14 @@ class SimDisk {
   void rename(NodeId node, std::string_view from, std::string_view to);
   void remove(NodeId node, std::string_view path);
   std::vector<std::string> list(std::string_view path);
-  Bytes size_of(std::string_view path) const;  // 0 for what is no file
+  Bytes size_of(std::string_view path) const;  // 0 if it is not a file
   bool ends_inside_a_line(std::string_view path) const;
 
   using Names = std::span<const std::string>;
   using Ids = std::set<std::uint64_t>;
   InodePtr find(Names names) const;
   InodePtr make_inode(bool is_folder);
-  // Made where absent.
+  // Created if absent.
   InodePtr folder_above(NodeId node, Names names);
   InodePtr file_for(std::string_view call, NodeId node, std::string_view path);
   void add_content(std::string_view call, std::string_view path, Inode& file,
@@ -115,12 +117,12 @@ class SimDisk {
   std::optional<Bytes> capacity_;
 };
 
-// What one incarnation of a node sees of the disk. The disk and the env outlive it.
+// The disk as one incarnation of a node sees it. The disk and the env outlive it.
 class SimFiles final : public Files {
  public:
   SimFiles(SimDisk& disk, Env& env, NodeId node) : disk_(disk), env_(env), node_(node) {}
 
-  // A phantom costs its time and leaves an empty file, or adds nothing to it.
+  // A phantom costs its time and leaves an empty file, or appends nothing.
   Task<void> write(std::string path, ConstBuf content) override;
   Task<void> append(std::string path, ConstBuf content) override;
   Task<void> append_lines(std::string path, ConstBuf lines) override;

@@ -1,8 +1,8 @@
 // The swarm: thousands of simulated runs, each with a cluster, a recipe and faults drawn from one
-// seed, each run twice, each watched by every checker.
+// seed, each run twice and watched by every checker.
 //
-// Two phases: faults while the checkers watch (safety); then everything is healed, and all nodes
-// must be done within a limit of virtual time (liveness).
+// A run has two phases. First faults happen while the checkers watch (safety). Then everything is
+// healed, and all nodes must finish within a limit of virtual time (liveness).
 #pragma once
 
 #include <cstdint>
@@ -21,15 +21,15 @@
 
 namespace shoal {
 
-// What one seed means. Workloads are made by the layers that know strategies.
+// The meaning of one seed. The layers that know strategies make workloads.
 struct Scenario {
-  std::string recipe;  // in words
-  std::string flags;   // of the recipe and its workers, as `shoal simulate` takes them
+  std::string recipe;  // for people
+  std::string flags;   // the recipe and its workers, as flags of `shoal simulate`
   Cluster cluster;
   FaultPlan faults;
-  Duration liveness{};  // virtual time after healing in which all must be done
+  Duration liveness{};  // virtual time after healing in which all nodes must finish
   NodeProgram program;
-  // After the run: the empty string, or what is wrong with the result.
+  // After the run: an empty string, or the problem with the result.
   std::function<std::string()> judge;
 };
 
@@ -40,15 +40,15 @@ enum class SeedVerdict : std::uint8_t { Fine, Liveness, Correctness, Determinism
 struct SeedReport {
   Seed seed;
   SeedVerdict verdict = SeedVerdict::Fine;
-  std::string problem;   // empty when fine
-  std::string recorder;  // the last events, when not
+  std::string problem;   // empty if fine
+  std::string recorder;  // the last events, if not
   Outcome outcome;
   std::map<std::string, std::uint64_t> seen;  // by checker
 };
 
 std::string describe(const Scenario& scenario);
 SeedReport run_seed(const Workload& workload, Seed seed);
-// Twice, with equal hashes.
+// Runs the seed twice and compares the hashes.
 SeedReport run_seed_twice(const Workload& workload, Seed seed);
 
 struct SwarmReport {

@@ -34,7 +34,7 @@ constexpr Unit kTimes[] = {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3},
 struct FaultWord {
   std::string_view name;
   FaultKind kind;
-  bool lasts;  // it must say how long
+  bool lasts;  // a duration is required
 };
 constexpr FaultWord kFaultWords[] = {
     {"crash", FaultKind::Kill, false},         {"power-loss", FaultKind::PowerLoss, false},
@@ -42,7 +42,7 @@ constexpr FaultWord kFaultWords[] = {
     {"partition", FaultKind::Partition, true}, {"cut", FaultKind::OneWayCut, true},
     {"link-slow", FaultKind::LinkSlow, true}};
 
-// A word that is taken apart from the left; `whole` and `form` are for messages.
+// A word, parsed from the left; `whole` and `form` are for messages.
 struct Word {
   std::string_view flag, whole, form, left;
 
@@ -58,9 +58,9 @@ struct Word {
     if (!take(c)) refuse(fmt::format("'{}' is missing", c));
   }
   void require_end() const {
-    if (!left.empty()) refuse(fmt::format("'{}' was not expected", left));
+    if (!left.empty()) refuse(fmt::format("'{}' is unexpected", left));
   }
-  // Up to the first of these characters, or the end.
+  // The text up to the first of these characters, or to the end.
   std::string_view name(std::string_view until) {
     const std::size_t n = std::min(left.find_first_of(until), left.size());
     const std::string_view word = left.substr(0, n);
@@ -82,7 +82,7 @@ struct Word {
     if (it != units.end()) return value * it->factor;
     std::vector<std::string> known;
     for (const Unit& u : units) known.emplace_back(u.name);
-    refuse(fmt::format("'{}' is no unit. {}", unit, suggest(unit, known)));
+    refuse(fmt::format("'{}' is not a unit. {}", unit, suggest(unit, known)));
   }
   Duration time(std::string_view until) {
     const double s = quantity(kTimes, until);
@@ -114,7 +114,7 @@ Fault parse_fault(Word word, std::size_t nodes) {
   if (kind == std::end(kFaultWords)) {
     std::vector<std::string> known;
     for (const FaultWord& w : kFaultWords) known.emplace_back(w.name);
-    word.refuse(fmt::format("'{}' is no fault. {}", name, suggest(name, known)));
+    word.refuse(fmt::format("'{}' is not a fault. {}", name, suggest(name, known)));
   }
   Fault fault;
   fault.kind = kind->kind;
@@ -129,7 +129,7 @@ Fault parse_fault(Word word, std::size_t nodes) {
   fault.at = Time(word.time("+x"));
   if (word.take('+')) fault.lasting = word.time("x");
   if (kind->lasts && fault.lasting <= Duration(0))
-    word.refuse(fmt::format("for how long? Say '+1s' behind the time of a {}", name));
+    word.refuse(fmt::format("it needs a duration: add '+1s' after the time of a {}", name));
   const bool slows = fault.kind == FaultKind::SlowDown || fault.kind == FaultKind::LinkSlow;
   if (slows) {
     word.require('x');
@@ -143,7 +143,7 @@ FaultPlan drawn_faults(Word word, std::size_t nodes) {
   word.name(":");
   word.require(':');
   const double seed = word.number(0);
-  if (seed != std::floor(seed)) word.refuse("a seed is a whole number");
+  if (seed != std::floor(seed)) word.refuse("a seed is an integer");
   const Duration during = word.take('@') ? word.time("") : Duration(6s);
   word.require_end();
   Random random(Seed(static_cast<std::uint64_t>(seed)), Purpose::Recipe);

@@ -12,7 +12,7 @@ namespace shoal {
 
 using namespace std::chrono_literals;
 
-// A function at a point of virtual time, to the world or to one life of a node.
+// A function call at a point of virtual time, for the world or for one incarnation of a node.
 class World::Call final : public Occurrence {
  public:
   explicit Call(std::function<void()> what) : what_(std::move(what)) {}
@@ -26,7 +26,7 @@ class World::Call final : public Occurrence {
   std::function<void()> what_;
 };
 
-// A link begins to take some of a host's cores, or stops.
+// A link begins or ceases to take some of a host's cores.
 class World::Load final : public Occurrence {
  public:
   void happen() override {
@@ -71,11 +71,11 @@ World::World(Cluster cluster, WorldOptions options)
 }
 
 World::~World() {
-  // Whatever still runs is cancelled, not destroyed under its own feet.
+  // Running programs are cancelled, not destroyed from outside.
   for (Slot& s : slots_)
     if (s.life) s.life->tasks.cancel();
   executor_.run_ready(moment_most());
-  SHOAL_CHECK(executor_.idle(), "a program spins and ignores that it is cancelled");
+  SHOAL_CHECK(executor_.idle(), "a program spins and ignores its cancellation");
   for (Slot& s : slots_) {
     for (Occurrence* o : s.waiting) o->discard();
     s.life.reset();
@@ -98,7 +98,7 @@ Outcome World::run(NodeProgram program) {
 
   const Time limit = Time(options_.time_limit);
   const std::uint64_t most = moment_most();
-  std::uint64_t moment = 0;  // what has happened since time last passed
+  std::uint64_t moment = 0;  // events since time last passed
   while (true) {
     const std::uint64_t resumed = executor_.run_ready(most - moment);
     resumptions_ += resumed;
@@ -125,7 +125,7 @@ Outcome World::run(NodeProgram program) {
   if (!outcome.finished) outcome.waiting_for = who_waits();
   if (moment >= most)
     outcome.waiting_for +=
-        fmt::format("time stands still: {} things happened at this moment\n", moment);
+        fmt::format("time stands still: {} events happened at this moment\n", moment);
   if (recording()) {
     options_.recorder->mix(static_cast<std::uint64_t>(outcome.end.time_since_epoch().count()));
     options_.recorder->mix(outcome.messages);
@@ -155,7 +155,7 @@ void World::at_node(NodeId node, Time when, std::function<void()> what) {
   queue_.schedule(std::max(when, now()), *call);
 }
 
-// What may happen at one moment. A program that asks for ever and gets its answer at once would
+// The limit of events at one moment. A program that asks forever and gets its answer at once would
 // never reach the limit of time.
 std::uint64_t World::moment_most() const { return 5'000'000 + 100'000 * slots_.size(); }
 
@@ -189,7 +189,7 @@ Task<void> World::live(NodeId node) {
   try {
     co_await program_(life.node);
   } catch (const Cancelled&) {
-    // Killed; or the program let a cancellation of its own escape, which is its error.
+    // It was killed; or the program let a cancellation of its own escape, which is its error.
     if (slot(node).state == State::Up)
       errors_.push_back({node, life.node.incarnation, "Cancelled escaped the node program"});
     state = State::Down;
@@ -201,7 +201,8 @@ Task<void> World::live(NodeId node) {
     state = State::Down;
   }
   if (slot(node).state != State::Up) co_return;
-  // Whoever ends must have let go of its ranges first: the transport writes to them otherwise.
+  // A program must release its ranges before it ends, because the transport writes to them
+  // otherwise.
   if (life.endpoint.has_busy_ranges()) {
     Event event;
     event.kind = EventKind::RangeReused;
@@ -218,7 +219,7 @@ void World::ended(NodeId node, State state) {
   ending_.push_back(node);
 }
 
-// Frees the nodes that have ended, once nothing of them runs any more.
+// Frees the nodes that have ended, once none of their tasks runs.
 void World::bury() {
   for (const NodeId node : std::exchange(ending_, {})) {
     Slot& s = slot(node);
@@ -256,8 +257,8 @@ void World::report(std::function<void()> what) {
   at(now() + random_.duration(50us, 2ms), std::move(what));
 }
 
-// Where nobody watches all hear of it at once, so that none can leave in between; where one has
-// left the job is at its end already.
+// Without monitoring all nodes learn of it at once, so that none can leave in between; if one has
+// left, the job is at its end already.
 void World::end_job(Ending how, const std::string& why) {
   if (!options_.fixed_view) return coordinator_.end_job(how, why);
   if (up_ == slots_.size() && !std::exchange(fixed_end_, true)) fix_view(how);
@@ -279,7 +280,7 @@ void World::announce(NodeId node, const ViewPtr& view, Duration delay) {
   if (s.state != State::Up) return;
   if (view->has(node, s.incarnation)) s.was_member = true;
   at_node(node, now() + delay, [this, node, life = s.incarnation, view] {
-    // What is cut off hears of it when it is back; by then there may be a newer view to hear of.
+    // A disconnected node learns of it when it is back; there may be a newer view by then.
     if (!hears(node, life)) return announce(node, view, 20ms);
     view_arrives(node, life, view);
   });
@@ -315,11 +316,11 @@ void World::load(HostId host, double cores, Time when) {
   queue_.schedule(when, load);
 }
 
-// ---- What the parts ask
+// ---- Queries of the parts
 
 void World::record(Event&& event) {
   if (!recording()) return;
-  // The dead do not speak: what a killed node does while it unwinds never happened.
+  // Events of a dead node do not count: what a killed node does while it unwinds never happened.
   if (event.node != kNobody) {
     const Slot& s = slots_[event.node.value()];
     if (event.incarnation != s.incarnation || s.state != State::Up) return;
@@ -358,7 +359,7 @@ Duration World::draw_busy() {
 
 std::string World::who_waits() {
   std::string text;
-  std::map<Generation, const View*> views;  // told of once each: they name all nodes
+  std::map<Generation, const View*> views;  // told once each, because they name all nodes
   for (std::uint32_t node = 0; node < slots_.size(); ++node) {
     Slot& s = slots_[node];
     static constexpr auto kStates = names<State>({{State::Down, "down"},

@@ -3,8 +3,9 @@
 //   World world(Cluster::uniform(4, {20us, 1.25e9}), {.seed = Seed(7), .recorder = &recorder});
 //   const Outcome outcome = world.run(program);     // the same program that runs live
 //
-// One seed fixes everything. A dead node's continuations never fire: killing it cancels its tasks
-// while its endpoint, files and recorder are already deaf; a restart is a new incarnation.
+// One seed determines everything. The continuations of a dead node never run: a kill disconnects
+// the node's endpoint, files and recorder, and then cancels its tasks. A restart is a new
+// incarnation.
 #pragma once
 
 #include <functional>
@@ -35,10 +36,10 @@ struct WorldOptions {
   Recorder* recorder = nullptr;
   FaultPlan faults{};
   CoordinatorOptions coordinator{};  // expected is set to the number of nodes
-  // All nodes are in view 1 from the start and no one watches them: for benchmarks and formulas. A
-  // job that is asked to end has a second one.
+  // All nodes are in view 1 from the start and are not monitored: for benchmarks and formulas. A
+  // job that is asked to end has a second view.
   bool fixed_view = false;
-  Duration time_limit = std::chrono::hours(1);  // virtual; a run that lasts longer has hung
+  Duration time_limit = std::chrono::hours(1);  // virtual; a longer run counts as hung
 };
 
 struct NodeError {
@@ -48,7 +49,7 @@ struct NodeError {
 };
 
 struct Outcome {
-  bool finished = false;  // every node's program returned, but for those killed for good
+  bool finished = false;  // every node's program returned, except those of nodes killed for good
   Time end{};
   std::uint64_t messages = 0;  // matched
   std::uint64_t occurrences = 0;
@@ -56,8 +57,8 @@ struct Outcome {
   std::vector<NodeError> errors;
   FaultCounts fired{};
   std::map<std::string, std::uint64_t> probes;
-  std::uint64_t hash = 0;   // over all recorded events and the end
-  std::string waiting_for;  // when it did not finish: who waits for whom
+  std::uint64_t hash = 0;   // over all recorded events and the end time
+  std::string waiting_for;  // if it did not finish: which node waits for which
 };
 
 // Large class: most methods are one-line answers to the parts of the world (network, disk, clock),
@@ -71,15 +72,15 @@ class World {
 
   Outcome run(NodeProgram program);
 
-  // Faults, for tests that tell a story; plans use the same.
-  // False, as for freeze: it was not up (or frozen already), and nothing happened.
+  // Faults, for tests of single scenarios; plans use the same. kill() and freeze() return false,
+  // with no effect, if the node is not up (or frozen already).
   bool kill(NodeId node, bool power_loss);
   void restart(NodeId node);  // if it is down
   void restart_at(NodeId node, Time when);
   bool freeze(NodeId node);
   void thaw(NodeId node);
   void at(Time when, std::function<void()> what);
-  void at_node(NodeId node, Time when, std::function<void()> what);  // if it still lives then
+  void at_node(NodeId node, Time when, std::function<void()> what);  // if it is still alive then
 
   // For the parts of the world.
   Time now() const { return queue_.now(); }
@@ -100,9 +101,9 @@ class World {
   SimEndpoint* endpoint(NodeId node) { return &slot(node).life->endpoint; }
   Incarnation incarnation(NodeId node) const { return slots_[node.value()].incarnation; }
   Time started(NodeId node) const { return slots_[node.value()].started; }
-  // Whether anything of the program runs, or will run again.
+  // Whether any program runs, or will run again.
   bool unfinished() const;
-  // Whether a heartbeat of that life of the node would be heard now.
+  // Whether a heartbeat of that incarnation would be heard now.
   bool hears(NodeId node, Incarnation life) const;
   void each_applicant(const std::function<void(const Member&)>& visit);
   void report(std::function<void()> what);  // to the coordinator
@@ -122,7 +123,7 @@ class World {
   void dispatch(Occurrence& occurrence);
 
  private:
-  // What exists of a node while it lives.
+  // The parts of a node that exist while it lives.
   struct Life {
     Life(World& world, NodeId id, Incarnation incarnation);
     SimEnv env;
@@ -137,8 +138,8 @@ class World {
     State state = State::Down;
     Incarnation incarnation{};
     bool frozen = false;
-    bool was_member = false;     // in some view, in this life
-    bool restart_again = false;  // after it has ended: it was fenced
+    bool was_member = false;     // in some view, in this incarnation
+    bool restart_again = false;  // after its end, because it was fenced
     Time started{};
     std::unique_ptr<Life> life;
     std::vector<Occurrence*> waiting;  // while frozen
@@ -157,7 +158,7 @@ class World {
   void view_arrives(NodeId node, Incarnation life, const ViewPtr& view);
   void fix_view(Ending ending);
   void apply(const Fault& fault);
-  bool strike(const Fault& fault);  // whether it had any effect
+  bool strike(const Fault& fault);  // returns whether it had any effect
   void undo(const Fault& fault);
   void heal_everything();
   void set_cut(NodeId node, bool cut);
@@ -181,15 +182,15 @@ class World {
   std::vector<Cpu> cpus_;         // by host
   std::vector<NodeLines> lines_;  // by node
   std::vector<Slot> slots_;       // as well
-  ViewPtr newest_;                // that a node has heard of,
-  Event view_seen_;               // and what all who hear of it record
+  ViewPtr newest_;                // the newest view known to any node,
+  Event view_seen_;               // and the event that each node records for it
   std::vector<NodeId> ending_;
-  std::vector<NodeId> cut_off_;  // by partitions; may hold a node twice
+  std::vector<NodeId> cut_off_;  // by partitions; may contain a node twice
   bool healed_ = false;
-  bool fixed_end_ = false;    // of a fixed view: it is ending
-  std::size_t up_ = 0;        // nodes that live
-  std::size_t done_ = 0;      // whose program has returned
-  std::size_t restarts_ = 0;  // that are due
+  bool fixed_end_ = false;    // in a fixed view: the job is ending
+  std::size_t up_ = 0;        // live nodes
+  std::size_t done_ = 0;      // nodes whose program has returned
+  std::size_t restarts_ = 0;  // restarts due
   std::uint64_t messages_ = 0;
   std::uint64_t resumptions_ = 0;
   std::vector<NodeError> errors_;

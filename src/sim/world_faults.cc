@@ -1,4 +1,4 @@
-// The World's faults: how a plan is carried out and undone.
+// The World's faults: carries out a plan and undoes it.
 #include <algorithm>
 
 #include "sim/world.h"
@@ -24,14 +24,14 @@ bool World::kill(NodeId node, bool power_loss) {
   Slot& s = slot(node);
   if (s.state != State::Up) return false;
   s.life->env.record(event_of(EventKind::NodeCrashed));
-  s.state = State::Ending;  // From here on it is deaf and mute.
+  s.state = State::Ending;  // from here on it neither sends nor receives
   s.life->tasks.cancel();
   ending_.push_back(node);
   if (power_loss) {
     const std::size_t lost = disk_.crash(node);
     if (lost > 0) record(event_of(EventKind::FileDataLost, node, lost));
   }
-  // A broken connection is noticed by whoever holds its other end.
+  // The other ends of its connections notice.
   const Incarnation life = s.incarnation;
   for (std::uint32_t other = 0; other < slots_.size(); ++other) {
     if (slots_[other].state != State::Up) continue;
@@ -88,7 +88,7 @@ void World::set_cut(NodeId node, bool cut) {
 void World::apply(const Fault& f) {
   if (healed_) return;
   record(event_of(EventKind::FaultBegun, f.node, static_cast<std::uint64_t>(f.kind), f.factor));
-  // What strikes a node that is down already has not fired.
+  // A fault that hits a dead node does not count.
   if (strike(f)) ++fired_[static_cast<std::size_t>(f.kind)];
   if (f.lasting <= Duration(0) || f.kind == FaultKind::Traffic) return;
   if (f.kind == FaultKind::Kill || f.kind == FaultKind::PowerLoss)

@@ -1,5 +1,5 @@
 // Invariant checkers: observers of the flight recorder, a file each. They know events, not
-// strategies, and say what they saw, so that a checker that saw nothing is noticed.
+// strategies, and count what they saw, so that a checker that saw nothing is noticed.
 #pragma once
 
 #include <fmt/format.h>

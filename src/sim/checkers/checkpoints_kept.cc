@@ -1,5 +1,5 @@
-// A checkpoint that was reported done is never lost: whoever loads one gets that step or a later
-// one, with the parameters that were saved.
+// A checkpoint that was reported done is never lost: a load gets that step or a later one, with the
+// parameters that were saved.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -24,19 +24,19 @@ class CheckpointsKept final : public Checker {
     } else if (e.kind == EventKind::CheckpointRead) {
       saw();
       if (e.c == 0) {
-        if (any_) violated(e, "no checkpoint was found, step {} was done", newest_);
+        if (any_) violated(e, "no checkpoint was found, although step {} was done", newest_);
         return;
       }
-      if (any_ && e.a < newest_) violated(e, "step {} was loaded, {} was done", e.a, newest_);
-      if (!begun_[e.a].contains(e.b)) violated(e, "other parameters than were ever saved");
+      if (any_ && e.a < newest_)
+        violated(e, "step {} was loaded, although {} was done", e.a, newest_);
+      if (!begun_[e.a].contains(e.b)) violated(e, "these parameters were never saved");
     }
   }
 
  private:
   std::uint64_t newest_ = 0;
   bool any_ = false;
-  std::map<std::uint64_t, std::set<std::uint64_t>>
-      begun_;  // step -> hashes being or having been saved
+  std::map<std::uint64_t, std::set<std::uint64_t>> begun_;  // step -> hashes of saves begun or done
 };
 
 }  // namespace

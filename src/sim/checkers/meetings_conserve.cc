@@ -1,7 +1,7 @@
-// Where models meet nothing is gained or lost: the moves of all who take part in an exchange add up
-// to nothing, weighted as the system weighs them. So a mean of models stays what it is, and what a
-// worker loses the center gains. An exchange that a new view cuts off may have moved some of its
-// members; when a result is formed, none of that view is half done.
+// An exchange of models conserves their weighted sum: the changes of all participants, weighted as
+// the system weighs them, add up to zero. So a mean of models is preserved, and the center gains
+// what a worker loses. An exchange interrupted by a new view may have changed some of its members
+// only; when a result is formed, no exchange of that view is half done.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -13,7 +13,7 @@
 namespace shoal {
 namespace {
 
-constexpr double kRoundingOfMoves = 4e-6;  // of the numbers that moved
+constexpr double kRoundingOfMoves = 4e-6;  // relative to the numbers changed
 
 class MeetingsConserve final : public Checker {
  public:
@@ -30,14 +30,14 @@ class MeetingsConserve final : public Checker {
     std::uint64_t parts = 0;
     double sum = 0, size = 0;
   };
-  // View, the two nodes or nobody and nobody, number.
+  // View, the two nodes or twice nobody, number.
   using Key = std::tuple<Generation, NodeId, NodeId, std::uint64_t>;
 
   void moved(const Event& e) {
     saw();
     const bool all = e.peer == kNobody;
     const bool alone = e.peer == e.node;
-    // Those of two are told in order by both of them.
+    // Both nodes of a pair report their exchanges in order.
     const std::uint64_t number = all || alone ? e.c : told_[{e.generation, e.node, e.peer, 0}]++;
     const Key key{e.generation, all ? kNobody : std::min(e.node, e.peer),
                   all ? kNobody : std::max(e.node, e.peer), number};
@@ -48,7 +48,7 @@ class MeetingsConserve final : public Checker {
     const std::uint64_t wanted = all ? members_[e.generation] : alone ? 1 : 2;
     if (exchange.parts < wanted) return;
     if (!(std::abs(exchange.sum) <= kRoundingOfMoves * exchange.size))
-      violated(e, "an exchange of {} has moved the sum of models by {}, of {}", wanted,
+      violated(e, "an exchange of {} has changed the sum of models by {}, of {}", wanted,
                exchange.sum, exchange.size);
     open_.erase(key);
   }

@@ -1,6 +1,5 @@
-// What a member sends to another without waiting comes there once, in order, and as it was sent;
-// and nothing is under way when the members form a result. What is lost with a view is of that view
-// alone.
+// An asynchronous message between members arrives once, in order and unchanged, and none is in
+// flight when the members form a result. Only messages of a view are lost with that view.
 #include <deque>
 #include <map>
 #include <tuple>
@@ -24,13 +23,14 @@ class LettersOnce final : public Checker {
   }
 
  private:
-  using Way = std::tuple<Generation, NodeId, NodeId, std::uint64_t>;  // view, from, to, kind
+  // View, sender, receiver, kind.
+  using Way = std::tuple<Generation, NodeId, NodeId, std::uint64_t>;
 
   void taken(const Event& e) {
     saw();
     std::deque<std::uint64_t>& messages = under_way_[{e.generation, e.peer, e.node, e.a}];
     if (messages.empty()) {
-      violated(e, "a message came that was not sent, or came before");
+      violated(e, "a message arrived that was not sent, or arrived twice");
       return;
     }
     if (messages.front() != e.b)
@@ -43,7 +43,7 @@ class LettersOnce final : public Checker {
       const auto& [generation, from, to, kind] = it->first;
       if (generation != e.generation) break;
       if (!it->second.empty())
-        violated(e, "{} messages from node {} to node {} have not come when a result is formed",
+        violated(e, "{} messages from node {} to node {} are in flight when a result is formed",
                  it->second.size(), from, to);
     }
   }

@@ -1,5 +1,5 @@
-// No message of an earlier view is received once the node knows a later one. (In the very instant
-// the view arrives an operation may still complete.)
+// No message of an earlier view is received once the node knows a later one. (At the very moment
+// when the view arrives, an operation may still complete.)
 #include <map>
 #include <utility>
 

@@ -1,4 +1,4 @@
-// No range is used again, changed or given up while the network may still read or write it.
+// No range is reused, changed or released while the network may still read or write it.
 #include "sim/checkers/checker.h"
 
 namespace shoal {

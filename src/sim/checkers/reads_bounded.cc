@@ -1,4 +1,4 @@
-// Nobody reads who is further ahead of the slowest than the bound says.
+// No worker reads while it is further ahead of the slowest one than the bound.
 #include "sim/checkers/checker.h"
 
 namespace shoal {

@@ -1,7 +1,7 @@
-// Replicas are bit-equal: whoever applies a step that was reduced in one view has the same gradient
-// and the same parameters after it; and the members of a view begin it with the same state.
-// (A node that is evicted may have applied a step that the others reduce anew; it is never heard of
-// again, so that only equal views are compared.)
+// Replicas are bit-equal: all members that apply a step reduced in one view have the same gradient
+// and the same parameters after it, and the members of a view begin it with the same state. (An
+// evicted node may have applied a step that the others reduce again. It is never heard of again, so
+// only results of one view are compared.)
 #include <map>
 #include <utility>
 
@@ -21,7 +21,7 @@ class ReplicasEqual final : public Checker {
   }
 
  private:
-  using Key = std::pair<std::uint64_t, Generation>;  // step, view it was reduced in
+  using Key = std::pair<std::uint64_t, Generation>;  // step, view in which it was reduced
   struct State {
     std::uint64_t step, hash, lineage;
     bool operator==(const State&) const = default;
@@ -42,7 +42,7 @@ class ReplicasEqual final : public Checker {
   }
   void finished(const Event& e) {
     saw();
-    // Its generation is the lineage: another one may end with other bits.
+    // The generation of the event is the lineage: another lineage may end with other bits.
     const auto [it, fresh] = results_.try_emplace(e.generation, e.b);
     if (!fresh && it->second != e.b) violated(e, "results differ: {:#x} before", it->second);
   }

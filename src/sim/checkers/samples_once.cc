@@ -1,6 +1,6 @@
-// Every sample counts exactly once: the shares that went into a step, over all members of the view
-// it was reduced in, lie end to end without gap or overlap, and end where the ledger stands after
-// the step; the next step goes on from there. Positions count on over the epochs.
+// Every sample counts exactly once: the shares of a step, over all members of the view in which it
+// was reduced, are adjacent, without gap or overlap, and end where the ledger stands after the
+// step. The next step continues from there. Positions are counted over all epochs.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -21,17 +21,18 @@ class SamplesOnce final : public Checker {
   }
 
  private:
-  using Key = std::pair<std::uint64_t, Generation>;  // step, view it was reduced in
+  using Key = std::pair<std::uint64_t, Generation>;  // step, view in which it was reduced
 
   void applied(const Event& e) {
     if (e.c == kNoPosition) return;
     saw();
     const Key key{e.a, e.generation};
-    // Every share was recorded before any member could have reduced the step: check once.
+    // Every share was recorded before any member could have reduced the step, so one check is
+    // enough.
     const auto known = ends_.find(key);
     if (known != ends_.end()) {
       if (known->second != e.c)
-        violated(e, "the ledger stands elsewhere: {} before", known->second);
+        violated(e, "the ledger stands elsewhere, at {}, for other members", known->second);
       return;
     }
     ends_[key] = e.c;
@@ -43,11 +44,11 @@ class SamplesOnce final : public Checker {
     for (const auto& [from, count] : shares) {
       if (from != at)
         return violated(e, "positions {}..{} were {}", std::min(from, at), std::max(from, at),
-                        from < at ? "dealt twice" : "dealt to nobody");
+                        from < at ? "dealt twice" : "dealt to no member");
       at = from + count;
     }
     if (at != e.c) violated(e, "shares end at {}, the ledger stands at {}", at, e.c);
-    // The step before, by whichever view: all views agree on where it ended.
+    // The step before, of any view: all views agree where it ended.
     const auto before = position_.find(e.a);
     if (before != position_.end() && begin != before->second)
       violated(e, "the step begins at {}, the one before ended at {}", begin, before->second);

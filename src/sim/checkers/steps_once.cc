@@ -1,6 +1,6 @@
-// Every step is applied exactly once: on each life of a node one after the other, none twice, none
-// left out, beginning where its view agreed; and no view takes it back, except to a new lineage. A
-// view may agree on a later step than a member has made, which then copies the state.
+// Every step is applied exactly once. An incarnation of a node applies consecutive steps, beginning
+// where its view agreed; no view goes back, except to a new lineage. A view may agree on a later
+// step than a member has made; the member then copies the state.
 #include <map>
 #include <utility>
 

@@ -1,4 +1,4 @@
-// Views: a node sees their generations grow, and all who see one see the same.
+// A node sees growing generations, and all nodes see the same view for a generation.
 #include <map>
 #include <utility>
 
@@ -23,7 +23,7 @@ class ViewsAgree final : public Checker {
 
  private:
   std::map<std::pair<NodeId, Incarnation>, Generation> last_;
-  std::map<Generation, std::uint64_t> members_;  // hash of them
+  std::map<Generation, std::uint64_t> members_;  // hash of the members
 };
 
 }  // namespace

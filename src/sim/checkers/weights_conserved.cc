@@ -1,6 +1,7 @@
-// Gossip: the weights of the members of a view, those on their way included, add up to 1 from when
-// it begins; what goes is what comes; and what a member has changes by that alone. What was lost
-// with a member or a view is therefore made good for when the next one begins.
+// Gossip: the weights of a view's members and of messages in flight add up to 1 from the beginning
+// of the view on. The weight received is the weight sent, and a member's weight changes by sending
+// and receiving only. So weights lost with a member or a view are restored when the next view
+// begins.
 #include <bit>
 #include <cmath>
 #include <deque>
@@ -12,7 +13,7 @@
 namespace shoal {
 namespace {
 
-constexpr double kRounding = 1e-12;  // of a sum of weights
+constexpr double kRounding = 1e-12;  // relative to a sum of weights
 
 class WeightsConserved final : public Checker {
  public:
@@ -62,13 +63,13 @@ class WeightsConserved final : public Checker {
   void change(View& view, const Event& e, double now, double by) {
     double& held = view.held[e.node];
     if (std::abs(held + by - now) > kRounding)
-      violated(e, "a weight of {} became {} where {} went or came", held, now, by);
+      violated(e, "a weight of {} became {} although {} was sent or received", held, now, by);
     held = now;
   }
   void arrive(View& view, const Event& e, double weight) {
     std::deque<double>& messages = view.under_way[{e.peer, e.node}];
     if (messages.empty() || messages.front() != weight)
-      violated(e, "a weight of {} came that was not sent", weight);
+      violated(e, "a weight of {} arrived that was not sent", weight);
     if (!messages.empty()) messages.pop_front();
   }
 
