@@ -25,7 +25,7 @@ JobCoordinator::~JobCoordinator() {
 
 Task<TermEnd> JobCoordinator::run() {
   started_ = last_look_ = env_->now();
-  // Where nobody else can, it goes without saying.
+  // Not logged if no other process can coordinate.
   if (contested_)
     say(fmt::format("{} coordinates job {} at {}", describe(office_.lead.who), options_.job,
                     office_.lead.address));
@@ -38,7 +38,7 @@ Task<TermEnd> JobCoordinator::run() {
   group.spawn(beat());
   group.spawn(keep_lease());
   group.spawn(watch_office());
-  if (end_) group.cancel();  // Asked to resign before it began.
+  if (end_) group.cancel();  // asked to resign before it began
   std::exception_ptr error;
   try {
     co_await group.join();
@@ -67,7 +67,7 @@ Task<void> JobCoordinator::load() {
   if (!entry) co_return;
   record_ = parse_view_record(keys_.view, entry->value);
   view_ = record_.roster.view();
-  // Members have the usual patience to come back to us. Until then they are in.
+  // Members have the usual patience to reconnect. Until then they remain members.
   last_look_ = env_->now();
   for (const Admitted& row : record_.roster.rows) {
     Life life;
@@ -83,7 +83,7 @@ Task<void> JobCoordinator::load() {
 }
 
 void JobCoordinator::welcome(std::unique_ptr<ControlLink> link) {
-  if (end_) return;  // Closed again: the other side looks up who coordinates now.
+  if (end_) return;  // closed again: the other side looks up the present coordinator
   if (group_ == nullptr) {
     early_.push_back(std::move(link));
     return;
@@ -117,8 +117,8 @@ void JobCoordinator::wake() {
   changed_.notify_all();
 }
 
-// Every task comes by here when it wakes, and one of them wakes at every heartbeat. When none did
-// for long, it was us who were away (stopped, starved), and nobody's silence counts.
+// Every task calls this when it wakes, and one of them wakes at every heartbeat. If none did for
+// long, this process was stopped or starved, and the others' silence does not count.
 Time JobCoordinator::look() {
   const Time now = env_->now();
   const Duration absence = now - last_look_;
@@ -158,8 +158,8 @@ CoordinatorState JobCoordinator::state() {
     if (!life.out() && in_view(life) && now - c.last_heard > c.patience) ++silent;
     state.candidates.push_back(std::move(c));
   }
-  // When most are silent it is rather we who are cut off. They will take over; were we first, all
-  // of them would be out, and we alone.
+  // If most members are silent, it is probably this process that is cut off. The others will take
+  // over; if this process decided first, all of them would be out.
   if (contested_ && silent * 2 > view_.size()) {
     for (Candidate& c : state.candidates) c.patience = c.patience * 5 / 2;
   }
@@ -206,7 +206,7 @@ Task<void> JobCoordinator::commit(View view, std::string reason) {
   next.roster.ending = view.ending;
   for (const Member& member : view.members) {
     const Life* const life = find(member.node, member.incarnation);
-    SHOAL_CHECK(life != nullptr, "node {}.{} is decided upon, and unknown", member.node,
+    SHOAL_CHECK(life != nullptr, "node {}.{} was decided on, but is unknown", member.node,
                 member.incarnation);
     next.roster.rows.push_back(life->row);
   }
@@ -215,8 +215,9 @@ Task<void> JobCoordinator::commit(View view, std::string reason) {
   transaction.then.push_back({.key = keys_.view, .value = to_json(next)});
   const Committed committed = co_await store_->commit(std::move(transaction));
   if (!committed.succeeded) {
-    finish(TermEnd::Deposed, fmt::format("view {} was refused by the store, for another took over",
-                                         next.roster.generation));
+    finish(TermEnd::Deposed,
+           fmt::format("view {} was refused by the store, because another process took over",
+                       next.roster.generation));
     co_return;
   }
   say(fmt::format("{}: {}", describe(view), next.roster.reason));
@@ -227,8 +228,8 @@ Task<void> JobCoordinator::commit(View view, std::string reason) {
   publish();
 }
 
-// Ends the lives that the view has not: those it had before, and those who were gone before they
-// were let in. Who came only while the view was being committed stays.
+// Ends the incarnations that are not in the view: former members, and applicants that have gone.
+// Applicants that came while the view was being committed stay.
 void JobCoordinator::drop_outsiders(const Roster& before) {
   const View old = before.view();
   std::erase_if(lives_, [&](const Life& life) {
@@ -265,7 +266,7 @@ Task<void> JobCoordinator::close_job() {
   last.by = office_.lead.id;
   last.roster.generation = record_.roster.generation.next();
   last.roster.rows.clear();
-  last.roster.ending = Ending::No;  // of this one; another of the same name may follow
+  last.roster.ending = Ending::No;  // of this job; another one of the same name may follow
   last.roster.reason = "all have left";
   Transaction transaction;
   transaction.when.push_back({.key = keys_.coordinator, .modified = office_.revision});
@@ -273,7 +274,7 @@ Task<void> JobCoordinator::close_job() {
   transaction.then.push_back({.key = keys_.coordinator, .value = {}});
   const Committed committed = co_await store_->commit(std::move(transaction));
   if (!committed.succeeded) {
-    finish(TermEnd::Deposed, "another took over while the last members left");
+    finish(TermEnd::Deposed, "another process took over while the last members left");
     co_return;
   }
   for (const Life& life : lives_) {
@@ -298,12 +299,12 @@ Task<void> JobCoordinator::watch_office() {
   while (true) {
     const Change change = co_await watch->next();
     if (change.key != keys_.coordinator) continue;
-    // The store's word, not the watch's: what that tells may be from before our time.
+    // Reads the store, because a watch may report changes from before this term.
     const std::optional<Entry> entry = co_await store_->get(keys_.coordinator);
     if (entry && entry->modified == office_.revision) continue;
-    if (end_) co_return;  // We gave it up ourselves.
+    if (end_) co_return;  // this process gave the office up itself
     finish(TermEnd::Deposed, !entry ? std::string("its lease in the store ran out")
-                                    : "another took over: " + entry->value);
+                                    : "another process took over: " + entry->value);
     co_return;
   }
 }
@@ -332,7 +333,7 @@ Task<TermEnd> coordinate(Env& env, ControlNet& net, Store& store, JobOptions opt
     const std::optional<Entry> entry = co_await store.get(keys.coordinator);
     throw ConfigError(
         fmt::format("job {} has a coordinator already: {}. Give this job another name", options.job,
-                    entry ? entry->value : std::string("one that has just gone; try again")));
+                    entry ? entry->value : std::string("one that has just ended; try again")));
   }
   JobCoordinator coordinator(env, store, std::move(options), std::move(*office), false);
   const auto winner = co_await race(coordinator.run(), accept_into(net, coordinator));

@@ -1,6 +1,6 @@
-// JobCoordinator: one term of office. It hears the members, decides by decide_view who takes part,
-// commits every view to the store on the condition that the office is still its own, and only then
-// publishes it. See docs/failure.md.
+// JobCoordinator: one term of office. It monitors the members, decides by decide_view on the next
+// view, commits every view to the store on the condition that it still has the office, and only
+// then publishes the view. See docs/failure.md.
 //
 //   std::optional<Office> office = co_await run_for_office(..);
 //   JobCoordinator coordinator(env, store, options, *office);
@@ -34,42 +34,44 @@ namespace shoal {
 using LogLine = std::function<void(const std::string& line)>;
 
 struct JobOptions {
-  std::string job = "job";            // its name; another one's processes are refused
-  std::string prefix = "shoal/job/";  // of its keys in the store
-  CoordinatorOptions view;            // when there is a first view, what counts as loss
+  std::string job = "job";            // processes of another job are refused
+  std::string prefix = "shoal/job/";  // of the job's keys in the store
+  CoordinatorOptions view;            // when the first view forms, and which silence counts as loss
   Duration heartbeat = std::chrono::milliseconds(100);
   Duration lease = std::chrono::seconds(3);  // of the office; see election.h
   LogLine log;                               // a line for every decision; may be null
 };
 
 enum class TermEnd : std::uint8_t {
-  AllLeft,   // every member said goodbye: the job is over
-  Deposed,   // somebody else has the office, or the lease ran out
-  Resigned,  // we were asked to
+  AllLeft,   // every member has left: the job is over
+  Deposed,   // another process has the office, or the lease ran out
+  Resigned,  // on request
 };
 
 // Thread safety: none; it belongs to the thread of its Env. Invariants:
-// 1. Nobody is told of a view, an incarnation or an eviction that the store does not hold.
-// 2. A life is in the roster, or it waits to be let in; whoever drops out of the roster is told,
-//    where a link to it is left, before it hears of any later view.
+// 1. A view, an incarnation or an eviction is announced only when the store holds it.
+// 2. An incarnation is in the roster or waits to be admitted. One that leaves the roster is told
+//    so, if there is a link to it, before it hears of any later view.
 // 3. Generations and the incarnations of a node only grow, over all terms.
 class JobCoordinator {
  public:
-  // `contested`: members have the store and may take over. The env and the store outlive this.
+  // `contested`: members have the store and may take over. The env and the store outlive this
+  // object.
   JobCoordinator(Env& env, Store& store, JobOptions options, Office office, bool contested);
   ~JobCoordinator();
   JobCoordinator(const JobCoordinator&) = delete;
   JobCoordinator& operator=(const JobCoordinator&) = delete;
 
-  // Once; all links are closed when it returns.
+  // Call once; all links are closed when it returns.
   Task<TermEnd> run();
   void welcome(std::unique_ptr<ControlLink> link);
   void resign();
 
   const Lead& lead() const { return office_.lead; }
   View view() const { return record_.roster.view(); }
-  const std::string& last_words() const { return why_ended_; }  // why the term ended
-  // No member is left but those of this process.
+  // The reason for the end of the term.
+  const std::string& last_words() const { return why_ended_; }
+  // All remaining members are in this process.
   bool alone(std::uint64_t instance) const;
 
  private:
@@ -84,8 +86,9 @@ class JobCoordinator {
   };
   struct Life {
     Admitted row;
-    Session* session = nullptr;  // null: it has not come back since we took over, or it is lost
-    Time heard{};                // where there is no session
+    Session* session = nullptr;  // null: it has not reconnected since this term began, or it is
+                                 // lost
+    Time heard{};                // used without a session
     bool lost = false;
     bool left = false;
     NodeId suspected_by = kNobody;
@@ -109,7 +112,7 @@ class JobCoordinator {
   void say(const std::string& line) const;
   void wake();
 
-  // coordinator_sessions.cc: what comes in over the links.
+  // coordinator_sessions.cc: messages of the links.
   Task<void> attend(Session& session);
   Task<void> read(Session& session);
   Task<void> beat();
@@ -135,30 +138,31 @@ class JobCoordinator {
   bool contested_;
   JobKeys keys_;
 
-  ViewRecord record_;  // as committed; `highest` also counts those who wait to be let in
+  ViewRecord record_;  // as committed; `highest` also counts applicants
   View view_;          // of record_
   std::vector<Life> lives_;
   std::map<std::uint64_t, std::unique_ptr<Session>> sessions_;
   std::uint64_t last_session_ = 0;
-  std::vector<std::unique_ptr<ControlLink>> early_;  // came before run() had read the view
-  std::map<std::uint64_t, std::uint64_t> attempts_;  // the last of every process to join
-  std::map<NodeId, std::pair<Incarnation, std::string>> evicted_;  // the last life, and why
-  TaskGroup* group_ = nullptr;                                     // while run() runs
+  std::vector<std::unique_ptr<ControlLink>> early_;  // links from before run() had read the view
+  std::map<std::uint64_t, std::uint64_t> attempts_;  // each process's latest attempt to join
+  // The last incarnation, and the reason.
+  std::map<NodeId, std::pair<Incarnation, std::string>> evicted_;
+  TaskGroup* group_ = nullptr;  // while run() runs
 
   Time started_{};
   Time last_look_{};
   bool dirty_ = false;
   Signal changed_;
-  Ending job_end_ = Ending::No;  // a member asked that the job ends so,
-  std::string why_end_;          // and why
-  std::string last_reason_;      // that was said why there is no view yet
+  Ending job_end_ = Ending::No;  // a member asked to end the job so,
+  std::string why_end_;          // for this reason
+  std::string last_reason_;      // the last logged reason for having no view yet
   std::string last_refusal_;
   std::optional<TermEnd> end_;
   std::string why_ended_;
 };
 
-// A coordinator of its own, for a launcher: takes the office, accepts links, ends when all members
-// have left. Throws ConfigError when somebody else coordinates this job.
+// Runs a coordinator by itself, for a launcher: takes the office, accepts links, and ends when all
+// members have left. Throws ConfigError if another process coordinates this job.
 Task<TermEnd> coordinate(Env& env, ControlNet& net, Store& store, JobOptions options,
                          ProcessInfo who);
 

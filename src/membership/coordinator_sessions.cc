@@ -22,7 +22,7 @@ Task<void> JobCoordinator::attend(Session& session) {
   } catch (const LinkLost& error) {
     why = error.what();
   } catch (const Corrupt& error) {
-    why = fmt::format("{} sent what is no message of ours: {}", session.link->peer(), error.what());
+    why = fmt::format("{} sent a malformed message: {}", session.link->peer(), error.what());
     say(why);
   }
   drop(session, why);
@@ -62,12 +62,12 @@ Task<void> JobCoordinator::beat() {
       session->closing = true;
       session->closed.notify_all();
     }
-    wake();  // Time has passed, which may be all it takes.
+    wake();  // a decision may be due
     co_await env_->sleep(options_.heartbeat);
   }
 }
 
-// The session is gone after this.
+// The session is destroyed by this call.
 void JobCoordinator::drop(Session& session, const std::string& why) {
   for (Life& life : lives_) {
     if (life.session != &session) continue;
@@ -96,7 +96,7 @@ void JobCoordinator::handle(Session& session, const Message& message) {
 }
 
 void JobCoordinator::refuse(Session& session, Refusal kind, std::string why) {
-  if (std::exchange(last_refusal_, why) != why)  // It will ask again and again.
+  if (std::exchange(last_refusal_, why) != why)  // it will ask again and again
     say(fmt::format("refused {}: {}", session.link->peer(), why));
   session.link->send(encode(Refused{kind, std::move(why)}));
 }
@@ -136,25 +136,26 @@ void JobCoordinator::join(Session& session, const Join& join) {
   wake();
 }
 
-// A node of that process wants a new life.
+// A node of that process asks for a new incarnation.
 void JobCoordinator::enter(Session& session, const Join& join, const Applicant& applicant) {
   const Time now = look();
   for (Life& life : lives_) {
     if (life.row.member.node != applicant.node || life.out()) continue;
     if (life.row.process.instance == join.process.instance) {
-      if (in_view(life)) continue;  // Replaced by the new one, as it wishes.
-      life.session = &session;      // It waits, and asks again.
+      if (in_view(life)) continue;  // replaced by the new one at its own request
+      life.session = &session;      // it waits, and asks again
       life.row.contact = applicant.contact;
       return;
     }
-    // It lives, or may yet come back to us.
+    // It is alive, or may reconnect.
     if (now - heard(life) > patience(life)) continue;
     return refuse(session, Refusal::Taken,
                   fmt::format("node {} is {} already; {} asks for the same node. Give every "
                               "process a rank of its own",
                               applicant.node, describe(life.row.process), describe(join.process)));
   }
-  // The first view waits from when its first node is here: programs may take long to start.
+  // The wait for the first view begins with the first node, because programs may take long to
+  // start.
   if (lives_.empty() && view_.members.empty()) started_ = now;
   Life life;
   life.row.member.node = applicant.node;
@@ -171,7 +172,7 @@ void JobCoordinator::enter(Session& session, const Join& join, const Applicant& 
   lives_.push_back(std::move(life));
 }
 
-// A node of that process has a life already and comes over a new link, perhaps from an earlier
+// A node of that process has an incarnation already and uses a new link, perhaps after an earlier
 // coordinator.
 void JobCoordinator::come_back(Session& session, const Join& join, const Applicant& applicant) {
   Life* const life = find(applicant.node, applicant.incarnation);
@@ -191,7 +192,7 @@ void JobCoordinator::tell_evicted(Session& session, NodeId node, Incarnation inc
   if (known != evicted_.end() && known->second.first == incarnation) {
     evicted.why = known->second.second;
   } else {
-    evicted.why = fmt::format("node {}.{} is not in view {} any more ({})", node, incarnation,
+    evicted.why = fmt::format("node {}.{} is no longer in view {} ({})", node, incarnation,
                               view_.generation, record_.roster.reason);
   }
   session.link->send(encode(std::move(evicted)));
@@ -201,10 +202,12 @@ void JobCoordinator::accuse(Session& session, NodeId by, const Accusation& accus
   const auto accuser = std::ranges::find_if(lives_, [&](const Life& life) {
     return life.session == &session && life.row.member.node == by && in_view(life);
   });
-  // Who is out itself, or about to be, accuses in vain: of two that blame each other one stays.
+  // Accusations by a node that is out, or about to be, do not count: of two nodes that accuse each
+  // other one stays.
   if (accuser == lives_.end() || accuser->out()) return;
   Life* const accused = find(accusation.node, accusation.incarnation);
-  if (accused == nullptr || !in_view(*accused) || accused->out()) return;  // It may be itself.
+  // An accused node may be the accuser itself.
+  if (accused == nullptr || !in_view(*accused) || accused->out()) return;
   accused->suspected_by = by;
   accused->why = accusation.why;
   wake();

@@ -7,7 +7,7 @@ namespace shoal {
 Task<std::optional<Office>> run_for_office(Store& store, JobKeys keys, Lead lead, Duration lease,
                                            Revision over, std::optional<Revision> view) {
   Office office;
-  // The lease is a backstop for when nobody is left who sees the coordinator die.
+  // The lease is for the case that no process is left that sees the coordinator die.
   office.lease = co_await store.grant(lease);
   Transaction take;
   take.when.push_back({.key = keys.coordinator, .modified = over});

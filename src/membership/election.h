@@ -1,4 +1,4 @@
-// Who coordinates: whoever wrote the store's key last, as long as nobody else has.
+// The election: the coordinator is the last process that wrote the store's key.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 
 namespace shoal {
 
-// Who had the office before, where it did not give it up itself.
+// The holder of the office before, if it did not resign.
 struct Predecessor {
   std::uint64_t instance = 0;  // its process; 0: none
-  bool died = false;           // that process; else:
-  Duration silence{};          // nothing was heard of it for so long
+  bool died = false;           // its process died; otherwise:
+  Duration silence{};          // it was silent for this long
 };
 
-// What the winner has. Everything it commits is conditional on `revision`: once somebody else has
-// the office, nothing of it counts any more.
+// The office of the winner. All its commits are conditional on `revision`, so they have no effect
+// once another process has the office.
 struct Office {
   Lead lead;
   Revision revision = 0;  // of the key
@@ -28,8 +28,8 @@ struct Office {
   Predecessor before;
 };
 
-// One attempt to take the office from whoever has it by `over` (0: nobody). Where `view` is given,
-// the view must not have changed since: the candidate has read in it that it is a member.
+// One attempt to take the office from `over` (0: no holder). If `view` is given, the view must not
+// have changed since: the candidate has read in it that it is a member.
 Task<std::optional<Office>> run_for_office(Store& store, JobKeys keys, Lead lead, Duration lease,
                                            Revision over, std::optional<Revision> view);
 

@@ -45,7 +45,7 @@ Task<Change> EmbeddedStore::Follower::next() {
     const std::uint64_t seen = store_->changes_;
     const std::optional<Time> expiry = store_->next_expiry();
     if (expiry) {
-      // Who ends first does not matter: both only lead to another look.
+      // Either end leads to another look.
       co_await timeout(*store_->env_, *expiry - store_->env_->now(), store_->after(seen));
     } else {
       co_await store_->after(seen);
@@ -57,7 +57,7 @@ Task<Change> EmbeddedStore::Follower::next() {
   co_return change;
 }
 
-// Counts, because a change may come between the decision to wait and the wait.
+// Counts changes, because one may come between the decision to wait and the wait.
 Task<void> EmbeddedStore::after(std::uint64_t seen) {
   while (changes_ == seen) co_await changed_.wait();
 }
@@ -92,7 +92,7 @@ Task<Committed> EmbeddedStore::commit(Transaction transaction) {
     const auto alters = [this](const Change& change) {
       return change.value.has_value() || items_.contains(change.key);
     };
-    // All changes of a transaction are one revision; removing what is not there is none.
+    // All changes of a transaction are one revision; the removal of an absent key is no change.
     if (std::ranges::any_of(transaction.then, alters)) ++revision_;
     for (const Change& change : transaction.then) apply(change);
   }
@@ -137,7 +137,7 @@ Task<LeaseId> EmbeddedStore::grant(Duration ttl) {
   expire();
   const LeaseId lease = ++last_lease_;
   leases_.emplace(lease, Lease{.ttl = ttl, .ends = env_->now() + ttl, .keys = {}});
-  tell();  // It may be the next that runs out.
+  tell();  // it may be the next lease to run out
   co_return lease;
 }
 

@@ -18,9 +18,9 @@
 namespace shoal {
 
 // Thread safety: none; it belongs to the thread of its Env. Invariants:
-// 1. A lease that has run out is never seen: every access first ends those that are due, and a
-//    watch that waits sleeps no longer than until the next is.
-// 2. A key that has a lease is in the lease's set, and only there.
+// 1. An expired lease is never visible: every access first ends the expired ones, and a waiting
+//    watch sleeps no longer than until the next expiry.
+// 2. A key with a lease is in the set of that lease, and only there.
 class EmbeddedStore final : public Store {
  public:
   explicit EmbeddedStore(Env& env) : env_(&env) {}
@@ -51,11 +51,11 @@ class EmbeddedStore final : public Store {
   void end_lease(LeaseId lease);
   void expire();
   std::optional<Time> next_expiry() const;
-  Task<void> after(std::uint64_t seen);  // a change that is not among the first `seen`
+  Task<void> after(std::uint64_t seen);  // waits for a change after the first `seen` ones
   void tell();
 
   Env* env_;
-  Revision revision_ = 1;  // as an empty etcd has
+  Revision revision_ = 1;  // as in an empty etcd
   std::map<std::string, Item> items_;
   std::map<LeaseId, Lease> leases_;
   LeaseId last_lease_ = kNoLease;

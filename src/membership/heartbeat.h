@@ -1,4 +1,4 @@
-// How long a silence counts as loss: one timeout, derived from the gaps that were heard.
+// GapMeter: derives the timeout of a silence from the observed gaps between heartbeats.
 #pragma once
 
 #include <algorithm>
@@ -18,13 +18,13 @@ class GapMeter {
     gaps_[count_++ % gaps_.size()] = now - last_;
     last_ = now;
   }
-  // After a silence that counted as loss, which is no gap between two signs of life.
+  // After a silence that counted as loss, which is not a gap between two heartbeats.
   void heard_again(Time now) { last_ = now; }
-  // The listener itself was away for so long: nobody else's silence.
+  // The listener itself was away for this long, so it is not the others' silence.
   void forgive(Duration absence) { last_ += absence; }
   Time last() const { return last_; }
 
-  // max(floor, 10 x the p99 gap of the last 128). A single outlier is not p99 of so few.
+  // max(floor, 10 x the p99 gap of the last 128). A single outlier does not change this p99.
   Duration patience(Duration floor) const {
     const std::size_t n = std::min(count_, gaps_.size());
     if (n < kEnough) return floor;

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 void LiveMembership::suspect(NodeId peer, const std::string& why) {
   const Member* const accused = now().find(peer);
-  if (accused == nullptr || member_->life_.get() != this) return;  // The view has moved on.
+  if (accused == nullptr || member_->life_.get() != this) return;  // the view has changed
   member_->accuse(peer, accused->incarnation, why);
 }
 
@@ -115,7 +115,7 @@ void JobMember::fence(const std::string& why) {
   say(fmt::format("node {}.{} is out: {}", options_.node, life_->incarnation(), why));
   const std::shared_ptr<LiveMembership> life = std::exchange(life_, nullptr);
   accusations_.clear();
-  if (leaving_) left_ = true;  // Out is out.
+  if (leaving_) left_ = true;  // being out is as good as having left
   if (options_.on_fenced) options_.on_fenced(why);
   life->learn_fenced(why);
   changed_.notify_all();
@@ -153,7 +153,7 @@ Task<std::unique_ptr<ControlLink>> JobMember::reach(const Lead& lead) {
     }
     trouble_.why = error.what();
   } catch (const ConfigError& error) {
-    // Later, somebody else may have the port of a coordinator that died.
+    // Later, another process may have the port of a coordinator that died.
     if (!ever_talked_) throw;
     trouble_.gone = trouble_.dead = true;
     trouble_.why = error.what();
@@ -169,7 +169,7 @@ Task<void> until_moved(const bool& moved, const bool& left, Signal& changed) {
 
 }  // namespace
 
-// Until the link is lost or silent, somebody else is in office, or we have left.
+// Until the link is lost or silent, another process has the office, or this node has left.
 Task<void> JobMember::converse(Lead lead, ControlLink& link) {
   link_ = &link;
   gaps_ = GapMeter(env_->now());
@@ -182,7 +182,8 @@ Task<void> JobMember::converse(Lead lead, ControlLink& link) {
     trouble_.broken = true;
     trouble_.why = lost.what();
   } catch (const Corrupt& corrupt) {
-    say(fmt::format("the coordinator at {} talks nonsense: {}", lead.address, corrupt.what()));
+    say(fmt::format("the coordinator at {} sent a malformed message: {}", lead.address,
+                    corrupt.what()));
     trouble_.silent = true;
     trouble_.why = corrupt.what();
   } catch (...) {
@@ -215,7 +216,7 @@ void JobMember::introduce(ControlLink& link) {
   if (leaving_) link.send(encode(Leave{options_.node}));
 }
 
-// As in the coordinator: when nothing woke us for long, it was us who were away.
+// As in the coordinator: if nothing woke this process for long, it was away itself.
 Time JobMember::look() {
   const Time now = env_->now();
   const Duration absence = now - std::exchange(last_look_, now);
@@ -230,7 +231,7 @@ Task<void> JobMember::listen(ControlLink& link) {
     const Message message = decode(bytes);
     if (std::holds_alternative<Heartbeat>(message)) gaps_.heard(now);
     handle(link, message);
-    // Somebody is there, whatever we thought.
+    // The coordinator is alive, whatever was assumed.
     trouble_.gone = trouble_.dead = trouble_.silent = trouble_.broken = false;
     trouble_.talked = true;
     trouble_.heard = now;
@@ -240,8 +241,8 @@ Task<void> JobMember::listen(ControlLink& link) {
 Task<void> JobMember::speak(ControlLink& link) {
   while (true) {
     const Duration silence = look() - gaps_.last();
-    // Where nobody else could take its place a silent coordinator is waited for: whoever hangs up
-    // on it is taken for lost when it comes to itself.
+    // If no other process could take its place, a silent coordinator is waited for: hanging up
+    // would count as loss when it resumes.
     const Duration patience =
         gaps_.patience(options_.job.view.suspect_after) * (options_.coordinator.empty() ? 1 : 10);
     if (silence > patience) {
@@ -284,12 +285,12 @@ void JobMember::take_view(const Roster& roster) {
     return row.member.node == options_.node && row.process.instance == options_.process.instance;
   });
   if (life_ != nullptr) {
-    if (view->generation <= life_->now().generation) return;  // Told twice, after a takeover.
+    if (view->generation <= life_->now().generation) return;  // told twice, after a takeover
     if (own == roster.rows.end() || own->member.incarnation != life_->incarnation())
-      return fence(fmt::format("node {} is not in view {} any more ({})", options_.node,
+      return fence(fmt::format("node {} is no longer in view {} ({})", options_.node,
                                view->generation, roster.reason));
   } else {
-    // Nothing, or an earlier life of ours.
+    // Not in the roster, or an earlier incarnation of this node.
     if (!wanted_ || own == roster.rows.end() || own->member.incarnation <= last_life_) return;
     wanted_ = false;
     taken_since_.reset();
@@ -310,7 +311,7 @@ void JobMember::refused(const Refused& refusal) {
     trouble_.gone = true;
     throw LinkLost(refusal.why);
   }
-  // The other one may be dying, so ask again for a while.
+  // The other process may be dying, so ask again for a while.
   const Time now = env_->now();
   if (!taken_since_) taken_since_ = now;
   if (now - *taken_since_ > options_.taken_limit)

@@ -1,5 +1,5 @@
-// JobMember: a process's part in a job. It finds the coordinator, keeps a link to it, tells its
-// node of every view, and takes over when the coordinator is lost.
+// JobMember: a process's part in the membership of a job. It finds the coordinator, keeps a link to
+// it, tells its node of every view, and takes over when the coordinator is lost.
 //
 //   JobMember member(env, net, &store, options);
 //   co_await with_group([&](TaskGroup& group) -> Task<> {
@@ -7,7 +7,7 @@
 //     while (true) {
 //       const std::shared_ptr<LiveMembership> life = co_await member.join();
 //       try { co_await program(node, *life); break; }  // ends with life->leave()
-//       catch (const Fenced&) {}                      // evicted while away: join as a new life
+//       catch (const Fenced&) {}                      // evicted while away: join again
 //     }
 //   });
 #pragma once
@@ -40,15 +40,17 @@ struct MemberOptions {
   Role role = Role::Worker;
   HostId host;
   ProcessInfo process;
-  std::string contact;                             // how the transports of others reach this node
-  std::string coordinator;                         // its address, where this process has no store
-  Duration taken_limit = std::chrono::seconds(3);  // for another holder of our node to die
-  Duration find_limit = std::chrono::seconds(30);  // for the coordinator at that address to appear
-  Duration reach_limit = std::chrono::milliseconds(250);  // for one connection to be made
-  Duration leave_limit = std::chrono::seconds(1);         // for a goodbye to be heard
-  // Called before the node's Membership learns of the view, so that the transport knows them.
+  std::string contact;                             // lets the transports of others reach this node
+  std::string coordinator;                         // its address, if this process has no store
+  Duration taken_limit = std::chrono::seconds(3);  // time for another holder of this node to die
+  Duration find_limit = std::chrono::seconds(30);  // time for the coordinator at that address to
+                                                   // appear
+  Duration reach_limit = std::chrono::milliseconds(250);  // per connection attempt
+  Duration leave_limit = std::chrono::seconds(1);         // time to deliver a goodbye
+  // Called before the node's Membership learns of the view, so that the transport knows the
+  // contacts.
   std::function<void(const ViewPtr&, const Contacts&)> on_view;
-  // Called before it learns that this life is out, so that the transport lets go of its ranges.
+  // Called before the Membership learns of the eviction, so that the transport releases its ranges.
   std::function<void(const std::string& why)> on_fenced;
 };
 
@@ -72,42 +74,44 @@ class LiveMembership final : public Membership {
 };
 
 // Thread safety: none; it belongs to the thread of its Env. Invariants:
-// 1. A life sees views in the order of their generations, each with itself in it, and after its
-//    eviction none.
+// 1. An incarnation sees views in the order of their generations, each with itself in it, and none
+//    after its eviction.
 // 2. At most one term of office of this process runs at a time.
-// 3. It takes the office from another only while the store says that it is a member, or that there
-//    is none: an evicted member may not decide anything.
+// 3. It takes the office from another process only while the store says that it is a member, or
+//    that there are no members: an evicted node must not take over.
 // Large class: the conversation with a coordinator and the office itself begin and end with the
 // same events.
 class JobMember {
  public:
-  // `store` may be null: then the coordinator at options.coordinator is the only one there is. The
-  // references outlive this, this outlives its lives.
+  // `store` may be null: then the coordinator at options.coordinator is the only one. The
+  // references outlive this object, which outlives its LiveMemberships.
   JobMember(Env& env, ControlNet& net, Store* store, MemberOptions options);
   ~JobMember();
   JobMember(const JobMember&) = delete;
   JobMember& operator=(const JobMember&) = delete;
 
-  // Returns when the node has left. Throws ConfigError when the job will not have this process, and
+  // Returns when the node has left. Throws ConfigError if the job refuses this process, and
   // LinkLost when the only coordinator is gone.
   Task<void> run();
-  // The node's next life, as soon as a view has it. REQUIRES: the one before has ended, or none.
+  // The node's next incarnation, as soon as a view has it. REQUIRES: there is none, or the last one
+  // has ended.
   Task<std::shared_ptr<LiveMembership>> join();
-  Task<std::shared_ptr<LiveMembership>> join(std::string contact);  // by which this life is reached
+  // The contact of this incarnation.
+  Task<std::shared_ptr<LiveMembership>> join(std::string contact);
 
   bool coordinates() const { return coordinator_ != nullptr; }
 
  private:
   friend class LiveMembership;
-  // What is wrong with the coordinator that the store names.
+  // The problem with the coordinator that the store names.
   struct Trouble {
     std::string id;
     Time seen{};          // when we first saw it in office
     Time since{};         // when we last talked to it
-    Time heard{};         // the last message of it
-    bool talked = false;  // it has answered us, in this term
+    Time heard{};         // when its last message came
+    bool talked = false;  // it has answered in this term
     bool gone = false;    // its process refuses connections, or says that it does not coordinate
-    bool dead = false;    // nobody listens there
+    bool dead = false;    // nothing listens there
     bool silent = false;  // no answer
     bool broken = false;  // an established link broke
     std::string why;
@@ -126,7 +130,7 @@ class JobMember {
   void fence(const std::string& why);
   Time look();
   void say(const std::string& line) const;
-  // For the life.
+  // For LiveMembership.
   void accuse(NodeId peer, Incarnation incarnation, const std::string& why);
   void end_job(Ending how, const std::string& why);
   void leave();
@@ -151,15 +155,15 @@ class JobMember {
   TaskGroup* group_ = nullptr;  // while run() runs
 
   std::shared_ptr<LiveMembership> life_;  // null: none, or fenced
-  Incarnation last_life_;                 // the newest we ever had
+  Incarnation last_life_;                 // the newest so far
   bool wanted_ = false;                   // join() waits
-  std::optional<EndJob> end_;             // we asked for it
+  std::optional<EndJob> end_;             // requested by this node
   bool leaving_ = false;
   bool left_ = false;
   std::vector<Accusation> accusations_;  // against members of the present view
 
   ControlLink* link_ = nullptr;  // of the present conversation
-  std::string talking_to_;       // the id of the coordinator that we reach for or talk to
+  std::string talking_to_;       // the id of the coordinator that we contact or talk to
   GapMeter gaps_;
   Time last_look_{};
   bool ever_talked_ = false;
@@ -171,7 +175,7 @@ class JobMember {
   bool electing_ = false;
   std::uint64_t terms_ = 0;
   std::unique_ptr<JobCoordinator> coordinator_;
-  bool moved_ = false;  // somebody else is in office
+  bool moved_ = false;  // another process has the office
   Signal changed_;      // any of the above
 };
 

@@ -11,11 +11,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kPause = 20ms;  // between two attempts that did not get on
+constexpr Duration kPause = 20ms;  // between two fruitless attempts
 
 }  // namespace
 
-// Whom to talk to, or nothing where that must be looked at again.
+// The coordinator to talk to, or nothing if the store must be read again.
 Task<std::optional<Lead>> JobMember::find() {
   if (store_ == nullptr) co_return co_await find_fixed();
   const std::optional<Entry> entry = co_await store_->get(keys_.coordinator);
@@ -41,7 +41,7 @@ Task<std::optional<Lead>> JobMember::find() {
   co_return found;
 }
 
-// Without a store the coordinator's process is the only place where the job's state is.
+// Without a store the state of the job is only in the coordinator's process.
 Task<std::optional<Lead>> JobMember::find_fixed() {
   const Time now = env_->now();
   Lead lead;
@@ -52,7 +52,7 @@ Task<std::optional<Lead>> JobMember::find_fixed() {
     trouble_.since = now;
   }
   const bool trouble = trouble_.gone || trouble_.silent || trouble_.broken;
-  if (trouble && leaving_) {  // Whoever we would take leave of has gone before us.
+  if (trouble && leaving_) {  // the coordinator has gone before we could say goodbye
     left_ = true;
     changed_.notify_all();
     std::optional<Lead> nobody;
@@ -61,7 +61,7 @@ Task<std::optional<Lead>> JobMember::find_fixed() {
   if (!trouble) {
     trouble_.since = now;
   } else if (ever_talked_) {
-    // Whoever is only out of reach may come back, and will fence us then.
+    // A coordinator that is only out of reach may come back, and will fence us then.
     if (trouble_.dead || now - trouble_.since > options_.find_limit)
       throw LinkLost(
           fmt::format("lost the coordinator at {} ({}). Its process held the state of job {}, so "
@@ -78,14 +78,14 @@ Task<std::optional<Lead>> JobMember::find_fixed() {
   co_return lead;
 }
 
-// A process that refuses connections is gone. One that never answered may be new in office, with
-// its first view still to come, in which we may be out: it has time for that.
+// A process that refuses connections is gone. A process that never answered may be new in office
+// and about to publish its first view, perhaps without us: it gets time for that.
 bool JobMember::may_depose() const {
   if (trouble_.gone || (trouble_.silent && trouble_.talked)) return true;
   return trouble_.silent && env_->now() - trouble_.seen > options_.job.view.suspect_after * 5 / 2;
 }
 
-// The coordinator that the store names cannot be reached: take its place, if it is ours to take.
+// The coordinator that the store names cannot be reached: take its place, if this node may.
 Task<void> JobMember::stand(const Entry& office, const Lead& lead) {
   const std::optional<Entry> entry = co_await store_->get(keys_.view);
   ViewRecord record;
@@ -105,15 +105,15 @@ Task<void> JobMember::stand(const Entry& office, const Lead& lead) {
     co_return;
   }
   if (life_ != nullptr && view.generation > life_->now().generation)
-    fence(fmt::format("node {}.{} is not in view {} any more ({})", options_.node,
+    fence(fmt::format("node {}.{} is no longer in view {} ({})", options_.node,
                       life_->incarnation(), view.generation, record.roster.reason));
-  // Members will take over, or the lease ends, or it answers again.
+  // Members will take over, or the lease ends, or the coordinator answers again.
   trouble_.gone = trouble_.dead = trouble_.silent = false;
   co_await env_->sleep(kPause);
 }
 
 Task<void> JobMember::run_for(Revision over, std::optional<Revision> view, Predecessor before) {
-  // An earlier term of ours is over, or should be: not even we can reach it.
+  // An earlier term of this process is over, or should be: not even this process can reach it.
   if (coordinator_ != nullptr) coordinator_->resign();
   while (coordinator_ != nullptr) co_await changed_.wait();
   Lead lead;
@@ -167,7 +167,7 @@ Task<void> JobMember::hand_over(std::unique_ptr<ControlLink> link) {
   link->send(encode(std::move(refusal)));
 }
 
-// Whoever is new in office is talked to at once, not when the old one has become silent.
+// A new coordinator is contacted at once, not when the old one has become silent.
 Task<void> JobMember::watch_office() {
   const std::unique_ptr<Watch> watch = store_->watch(keys_.coordinator);
   while (true) {
@@ -198,13 +198,13 @@ Task<void> until_none(const std::unique_ptr<JobCoordinator>& coordinator, Signal
 
 }  // namespace
 
-// Ends run() once the node has left, whether or not anybody has heard of it.
+// Ends run() once the node has left, even if the goodbye was not delivered.
 Task<void> JobMember::depart() {
   while (!leaving_) co_await changed_.wait();
   co_await timeout(*env_, options_.leave_limit, until_left(left_, changed_));
   left_ = true;
   changed_.notify_all();
-  // At the end of a job all leave at about the same time; it is not worth a takeover each.
+  // At the end of a job all nodes leave at about the same time, which is not worth a takeover each.
   co_await timeout(*env_, options_.leave_limit,
                    until_alone(coordinator_, options_.process.instance, *env_));
   if (coordinator_ != nullptr) coordinator_->resign();

@@ -10,8 +10,8 @@
 namespace shoal {
 namespace {
 
-// One description of each struct's bytes serves both directions: an Archive writes or reads what it
-// is given, so that the two cannot differ. Numbers are little-endian, strings and lists counted.
+// One description of each struct serves both directions: an Archive writes or reads its argument,
+// so the two cannot differ. Numbers are little-endian, strings and lists are counted.
 class Writer {
  public:
   static constexpr bool kReads = false;
@@ -64,7 +64,7 @@ class Reader {
   std::string_view rest_;
 };
 
-// In the order of the fields; A is a Writer and T const, or A a Reader.
+// In the order of the fields; A is a Writer and T const, or A is a Reader.
 template <class A, class T>
 void pass(A& archive, T& value);
 
@@ -73,7 +73,7 @@ void pass_list(A& archive, T& list) {
   auto count = static_cast<std::uint32_t>(list.size());
   archive.number(count);
   if constexpr (A::kReads) {
-    // Every element takes at least a byte: no count can make us allocate more than was sent.
+    // Every element takes at least a byte, so a count cannot make us allocate more than was sent.
     if (count > archive.left()) A::fail(fmt::format("claims a list of {}", count));
     list.resize(count);
   }
@@ -111,7 +111,7 @@ void pass(A& archive, T& value) {
     auto number = static_cast<std::uint8_t>(value);
     archive.number(number);
     if constexpr (A::kReads) {
-      if (number > 1) A::fail(fmt::format("has {} where yes or no should be", number));
+      if (number > 1) A::fail(fmt::format("has {} instead of yes or no", number));
       value = number == 1;
     }
   } else if constexpr (std::is_integral_v<Bare>) {

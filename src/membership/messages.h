@@ -1,9 +1,9 @@
-// What processes of a job and its coordinator tell each other over a ControlLink.
+// The messages between processes of a job and its coordinator, over a ControlLink.
 //
 //   member:       Join -> Heartbeat.. Accuse.. EndJob Leave
 //   coordinator:  Published.. Heartbeat.. | Evicted | Refused | Farewell
 //
-// A link carries one process; its nodes come and go on it, life after life.
+// A link belongs to one process; its nodes join and leave over it, incarnation after incarnation.
 #pragma once
 
 #include <cstdint>
@@ -18,20 +18,21 @@
 
 namespace shoal {
 
-// Of these messages. Raise it when their bytes change.
+// The version of these messages. Raise it when their bytes change.
 inline constexpr std::uint32_t kMembershipProtocol = 2;
 
 // One start of a program.
 struct ProcessInfo {
-  std::string host;            // how people call the machine
+  std::string host;            // the machine's name
   std::uint32_t process = 0;   // its number there
-  std::uint64_t instance = 0;  // drawn at its start: tells it from any other, also of that number
+  std::uint64_t instance = 0;  // random, drawn at the start: distinguishes processes with the same
+                               // number
 
   bool operator==(const ProcessInfo&) const = default;
 };
 std::string describe(const ProcessInfo& process);
 
-// A node that takes part, and how the transports of others reach it.
+// A participating node, and how the transports of others reach it.
 struct Admitted {
   Member member;
   ProcessInfo process;
@@ -40,11 +41,11 @@ struct Admitted {
   bool operator==(const Admitted&) const = default;
 };
 
-// A view with all that belongs to it; what the coordinator commits and publishes.
+// A view with all data that belongs to it, as the coordinator commits and publishes it.
 struct Roster {
   Generation generation;
   std::vector<Admitted> rows;  // by node
-  std::string reason;          // why it replaced the one before
+  std::string reason;          // of the change from the view before
   Ending ending = Ending::No;
 
   bool operator==(const Roster&) const = default;
@@ -60,7 +61,7 @@ struct Contact {
 using Contacts = std::map<NodeId, Contact>;
 Contacts contacts_of(const Roster& roster);
 
-// An operation with that life of `node` failed at the sender.
+// An operation with that incarnation of `node` failed at the sender.
 struct Accusation {
   NodeId node;
   Incarnation incarnation;
@@ -72,26 +73,27 @@ struct Accusation {
 struct Applicant {
   NodeId node;
   Role role = Role::Worker;
-  Incarnation incarnation;  // 0: asks for a new life; else returns with the one it has
+  Incarnation incarnation;  // 0: asks for a new incarnation; otherwise reconnects with this one
   std::string contact;
 
   bool operator==(const Applicant&) const = default;
 };
 
 struct Join {
-  std::uint32_t protocol = kMembershipProtocol;  // of another one nothing else is known
+  std::uint32_t protocol = kMembershipProtocol;  // of another version nothing else is decoded
   std::string job;
   ProcessInfo process;
   HostId host;
-  std::uint64_t attempt = 1;  // counted by the process: what an older link brings late is ignored
-  Generation seen;            // the newest view it knows: a coordinator behind that is none
+  std::uint64_t attempt = 1;  // counted by the process: late messages of an older link are ignored
+  Generation seen;            // the newest view it knows: a coordinator with an older one is not
+                              // valid
   std::vector<Applicant> nodes;
-  std::vector<Accusation> accusations;  // what an earlier coordinator may have taken to its grave
+  std::vector<Accusation> accusations;  // an earlier coordinator may have lost them
 
   bool operator==(const Join&) const = default;
 };
 
-// A member names its lives, so that one who was not told that it is out still learns of it.
+// A member names its incarnations, so that an evicted one that was not told learns of it.
 struct Heartbeat {
   struct Life {
     NodeId node;
@@ -111,7 +113,7 @@ struct Accuse {
   bool operator==(const Accuse&) const = default;
 };
 
-// Somebody wants the whole job to end.
+// A request to end the whole job.
 struct EndJob {
   NodeId by;
   Ending how = Ending::Stopped;
@@ -142,8 +144,8 @@ struct Evicted {
 
 enum class Refusal : std::uint8_t {
   Taken,           // another process has that node; it may be dying, so ask again
-  Config,          // another job, another protocol: asking again is in vain
-  NotCoordinator,  // look up who is
+  Config,          // another job, another protocol: do not ask again
+  NotCoordinator,  // look up the coordinator
 };
 struct Refused {
   Refusal kind = Refusal::Config;
@@ -152,7 +154,7 @@ struct Refused {
   bool operator==(const Refused&) const = default;
 };
 
-// The node that said it leaves is out.
+// The node that announced its leave is out.
 struct Farewell {
   NodeId node;
 

@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Contacts are bytes of the transport's own; JSON holds only text.
+// Contacts are bytes of the transport; JSON holds only text.
 std::string to_hex(std::string_view bytes) {
   std::string hex;
   for (const char c : bytes) hex += fmt::format("{:02x}", static_cast<unsigned char>(c));
@@ -22,7 +22,7 @@ std::string to_hex(std::string_view bytes) {
 unsigned digit(char c) {
   if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
   if (c >= 'a' && c <= 'f') return static_cast<unsigned>(c - 'a') + 10;
-  throw Corrupt(fmt::format("'{}' is no hexadecimal digit", c));
+  throw Corrupt(fmt::format("'{}' is not a hexadecimal digit", c));
 }
 
 std::string from_hex(std::string_view hex) {
@@ -33,7 +33,7 @@ std::string from_hex(std::string_view hex) {
   return bytes;
 }
 
-// Names and reasons may hold bytes that are no UTF-8 (a host name, an error of the system).
+// Names and reasons may contain bytes that are not UTF-8 (a host name, an error of the system).
 std::string dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -78,7 +78,7 @@ Ending ending_of(int number) {
   return static_cast<Ending>(number);
 }
 
-// Runs `read` on the parsed text; whatever is wrong with it is Corrupt and names the key.
+// Runs `read` on the parsed text; any problem becomes Corrupt, which names the key.
 template <class F>
 auto parse(const std::string& key, std::string_view text, F read) {
   try {
@@ -130,7 +130,7 @@ ViewRecord parse_view_record(const std::string& key, std::string_view json) {
     record.roster.ending = ending_of(j.at("ending").get<int>());
     for (const auto& [text, life] : j.at("highest").items()) {
       const auto node = parse_number<std::uint32_t>(text);
-      if (!node) throw Corrupt(fmt::format("'{}' is no number of a node", text));
+      if (!node) throw Corrupt(fmt::format("'{}' is not the number of a node", text));
       record.highest[NodeId(*node)] = Incarnation(life.get<std::uint32_t>());
     }
     j.at("by").get_to(record.by);

@@ -1,5 +1,5 @@
-// What the store holds of a job: who coordinates it, and the present view. JSON, to be read by
-// people too.
+// The records of a job in the store: the coordinator and the present view. They are JSON, so people
+// can read them.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace shoal {
 
-// Where they are: PREFIXcoordinator, PREFIXview.
+// The keys: PREFIXcoordinator, PREFIXview.
 struct JobKeys {
   explicit JobKeys(const std::string& prefix)
       : coordinator(prefix + "coordinator"), view(prefix + "view") {}
@@ -20,7 +20,7 @@ struct JobKeys {
   std::string view;
 };
 
-// A term of office. Two terms never have the same id, also of one process.
+// A term of office. Two terms never have the same id, even of one process.
 struct Lead {
   std::string address;
   ProcessInfo who;
@@ -31,7 +31,7 @@ struct Lead {
 
 struct ViewRecord {
   Roster roster;
-  std::map<NodeId, Incarnation> highest;  // ever given, for every node ever admitted
+  std::map<NodeId, Incarnation> highest;  // the highest ever given to each node
   std::string by;                         // the term of office that wrote it
 
   bool operator==(const ViewRecord&) const = default;
