@@ -1,10 +1,10 @@
-// Start here: four workers train one model in step, first in the simulator, with one of them killed
-// on the way, then for real, between the threads of this process. The program of a worker is the
-// same in both worlds, because all it knows of the world is the Node that it is given.
+// Start here: four workers train one model synchronously. First they run in the simulator, where
+// one of them is killed, then for real, in threads of this process. The program of a worker is the
+// same in both cases, because it reaches the world only through its Node.
 //
 //   build/release/bin/example_01_sync_sgd
 //
-// And between processes, of which any may be killed:
+// It also runs as several processes, any of which may be killed:
 //
 //   build/release/bin/shoal launch -n 4 --restart 10 -- build/release/bin/example_01_sync_sgd
 #include <fmt/core.h>
@@ -32,17 +32,17 @@ namespace {
 constexpr std::size_t kWorkers = 4;
 constexpr Seed kSeed{2026};
 
-// What the workers ended with, by node.
+// The final parameters of the workers, by node.
 struct Results {
   std::mutex mutex;
   std::map<NodeId, std::vector<float>> parameters;
 };
 
-// The program of one worker: a learner, a replica of the model, and the synchronous strategy, which
-// is in src/sync/sync.cc and reads like the textbook's.
+// The program of one worker: a learner, a replica of the model, and synchronous SGD, which is in
+// src/sync/sync.cc.
 Task<void> worker(Node& node, Results& results) {
   QuadraticLearner learner({.seed = kSeed, .dimensions = Elements(1000), .condition = 20});
-  // 1,024 samples an epoch, dealt anew every time, each to one worker.
+  // 1,024 samples an epoch; each is dealt to one worker.
   Replica replica(node.endpoint, learner, Ledger(kSeed, 1024));
   FolderCheckpointStore checkpoints(node, "checkpoint", learner.layout());
 
@@ -60,7 +60,7 @@ Task<void> worker(Node& node, Results& results) {
 
 std::map<NodeId, std::vector<float>> simulate(bool kill_one) {
   Cluster cluster = Cluster::uniform(kWorkers, {.latency = 20us, .bytes_per_s = 125e6});
-  cluster.ns_per_element.fill(1);  // what a pass over one element costs
+  cluster.ns_per_element.fill(1);  // the cost of a pass over one element, in ns
   World world(cluster, {.seed = kSeed});
   if (kill_one) {
     world.at(Time(10ms), [&] { world.kill(NodeId(2), false); });
@@ -85,7 +85,7 @@ std::map<NodeId, std::vector<float>> train_for_real() {
   return results.parameters;
 }
 
-// One process of several, as whoever started it has said in the environment.
+// Runs as one process of several, as its environment says.
 int train_as_rank(const Lookup& environment) {
   FromEnvironment job = process_from_environment(environment);
   job.options.seed = kSeed;

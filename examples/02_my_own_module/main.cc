@@ -1,16 +1,16 @@
-// A network of your own, trained by Shoal: the module, the loss, the data, and one call.
+// Trains a network of your own with Shoal: the module, the loss, the data, and one call.
 //
 //   build/release/bin/example_02_my_own_module --epochs 2
 //   build/release/bin/example_02_my_own_module --help
 //
-// By itself, with an installed Shoal (cmake --install build/release --prefix P):
+// To build it against an installed Shoal (cmake --install build/release --prefix P):
 //
 //   cmake -S examples/02_my_own_module -B mine -D CMAKE_PREFIX_PATH=P && cmake --build mine
 #include <shoal/train.h>
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
 
-// An ordinary module of libtorch: Shoal asks only that forward takes a tensor and gives one.
+// An ordinary module of libtorch: forward takes a tensor and returns one.
 struct MyNet : torch::nn::Module {
   explicit MyNet(int channels)
       : conv(register_module("conv", torch::nn::Conv2d(1, channels, 5))),
@@ -24,7 +24,8 @@ struct MyNet : torch::nn::Module {
   torch::nn::Linear out;
 };
 
-// Less sure of itself than plain cross entropy, which would do without a word: .loss is optional.
+// Cross entropy with smoothed labels. The field .loss is optional: plain cross entropy is the
+// default.
 at::Tensor smoothed(const at::Tensor& output, const at::Tensor& target) {
   constexpr double kSmoothing = 0.05;
   return at::cross_entropy_loss(output, target, {}, at::Reduction::Mean, -100, kSmoothing);
@@ -35,5 +36,5 @@ int main(int argc, char** argv) {
                       {.model = shoal::model<MyNet>(8),  // makes MyNet(8)
                        .loss = smoothed,
                        .data = shoal::data("fashion-mnist"),  // or tensors, or a class of yours
-                       .epochs = 2});                         // --epochs wins
+                       .epochs = 2});                         // --epochs takes precedence
 }

@@ -1,10 +1,10 @@
-// How long would it take to add up the gradients of ResNet-50 on a cluster that is not here? The
-// simulator runs the collectives themselves, message by message, in virtual time. A phantom arena
-// has sizes and no numbers, so that a model of full size costs no memory.
+// How long would it take to sum the gradients of ResNet-50 on a cluster that you do not have? The
+// simulator runs the collectives message by message, in virtual time. A phantom arena has a size
+// but no numbers, so a model of full size needs no memory.
 //
 //   build/release/bin/example_03_ask_the_simulator
 //
-// `shoal simulate` and `shoal compare --simulate` ask the same of whole training runs.
+// `shoal simulate` and `shoal compare --simulate` do the same for whole training runs.
 #include <fmt/core.h>
 
 #include "collective/exchange.h"
@@ -18,7 +18,7 @@ namespace {
 constexpr Elements kModel{25'557'032};
 constexpr GroupId kGroup{1};
 
-// Seconds of virtual time, from the first message to the end at the last worker.
+// Virtual seconds from the first message to the end at the last worker.
 double time_of(Exchange exchange, std::size_t workers, const LinkModel& link) {
   Cluster cluster = Cluster::uniform(workers, link);
   cluster.ns_per_element[static_cast<std::size_t>(Work::Reduce)] = 0.3;
@@ -38,7 +38,7 @@ double time_of(Exchange exchange, std::size_t workers, const LinkModel& link) {
 
 int main() {
   const LinkModel ethernet{.latency = 50us, .bytes_per_s = 125e6};  // 1 Gbit/s
-  fmt::print("ms to add up {} parameters over 1 Gbit/s\n\n", kModel.value());
+  fmt::print("ms to sum {} parameters over 1 Gbit/s\n\n", kModel.value());
   fmt::print("{:>8}  {:>10}  {:>10}  {:>16}\n", "workers", "tree", "ring", "halving-doubling");
   for (const std::size_t workers : {2U, 4U, 8U, 16U, 32U, 64U}) {
     fmt::print("{:>8}", workers);

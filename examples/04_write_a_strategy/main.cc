@@ -1,7 +1,6 @@
-// A strategy of your own: how the workers of a job train together, as one coroutine that each of
-// them runs. Here it is local SGD (Zinkevich et al. 2010; McMahan et al. 2017): everyone trains
-// alone for tau steps, then all take the mean of their models. docs/tutorial.md explains it line by
-// line.
+// A strategy of your own: one coroutine that every worker of a job runs. This one is local SGD
+// (Zinkevich et al. 2010; McMahan et al. 2017): each worker trains alone for tau steps, then all
+// average their models. docs/tutorial.md explains it line by line.
 //
 //   build/release/bin/example_04_write_a_strategy
 #include <fmt/core.h>
@@ -26,7 +25,8 @@ namespace {
 
 constexpr std::size_t kWorkers = 4;
 constexpr Seed kSeed{2026};
-constexpr GroupId kGroup{40};  // of our messages: any number that no other strategy of the job uses
+constexpr GroupId kGroup{40};  // for our messages: any number that no other strategy of the job
+                               // uses
 constexpr std::uint64_t kSteps = 200, kTau = 10, kBatch = 8;
 
 // ---- The strategy
@@ -37,12 +37,12 @@ Task<void> local_sgd(Node& node, Learner& learner, Replica& replica) {
   learner.initialize(replica.w());
 
   for (std::uint64_t t = 0; t < kSteps; ++t) {
-    Share mine;  // All deal alike, so that each knows its own and every sample counts once.
+    Share mine;  // all workers deal alike, so each knows its share and every sample counts once
     for (const Member& member : view->members) {
       const Share share = replica.ledger.deal(member.node, member.incarnation, kBatch);
       if (member.node == node.id) mine = share;
     }
-    Channel<Ready> unheard;  // buckets of the gradient, for strategies that send them early
+    Channel<Ready> unheard;  // ignored; other strategies send the announced buckets early
     Score score;
     const GradientTarget g{replica.g().all()};
     Portion samples{mine.epoch, Step(t), node.id.value(), replica.ledger.samples(mine)};
@@ -63,10 +63,11 @@ Task<void> local_sgd(Node& node, Learner& learner, Replica& replica) {
                          for (std::size_t i = from; i < to; ++i) w[i] /= kWorkers;
                        });
   }
-  co_await node.endpoint.retire(kGroup, view->generation);  // Nobody reads our memory any more.
+  // No other worker reads our memory any more.
+  co_await node.endpoint.retire(kGroup, view->generation);
 }
 
-// ---- Both worlds run it as it is
+// ---- Live and simulated runs of the same code
 
 struct Results {
   std::mutex mutex;
@@ -95,7 +96,7 @@ int main() {
   fmt::print("  {} messages, {:.1f} virtual ms\n", outcome.messages, seconds(outcome.end) * 1e3);
 
   fmt::print("for real, between threads:\n");
-  const auto folder = std::filesystem::temp_directory_path();  // It leaves nothing there.
+  const auto folder = std::filesystem::temp_directory_path();  // nothing is written there
   InprocWorld threads({.nodes = kWorkers, .loops = 2, .seed = kSeed},
                       [&](Env& env, NodeId) { return std::make_unique<PosixFiles>(env, folder); });
   threads.run([&](Node& node) { return worker(node, real); });

@@ -1,5 +1,5 @@
-// What Shoal throws: a std::runtime_error whose text says what is wrong, with which value, and what
-// to do next.
+// The exceptions of Shoal: std::runtime_errors whose text names the problem, the value, and the
+// next action.
 #pragma once
 
 #include <stdexcept>
@@ -11,13 +11,13 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// What the user asked for cannot be done as asked.
+// The user's request cannot be fulfilled.
 class ConfigError : public Error {
  public:
   using Error::Error;
 };
 
-// What the user's data or files hold cannot be used.
+// The user's data or files cannot be used.
 class DataError : public Error {
  public:
   using Error::Error;
