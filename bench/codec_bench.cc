@@ -102,7 +102,8 @@ BenchRow bench_one(const Case& c, Ground& ground, int repeats) {
       "{:.1f} M elements, {:.2f} bits each; encode{} {:.1f}, decode {:.1f} GB/s, median of {}",
       static_cast<double>(values.size()) * 1e-6,
       8 * static_cast<double>(size) / static_cast<double>(values.size()),
-      encoding.feedback ? " with residuals" : "", median(encoding_gb), median(decoding_gb), repeats);
+      encoding.feedback ? " with residuals" : "", median(encoding_gb), median(decoding_gb),
+      repeats);
   return row;
 }
 

@@ -1,6 +1,6 @@
-// The rate that a machine allows workers that wait for each other. The speed of shared cores (threads
-// of one core, other guests of the same host) changes from moment to moment: independent workers run
-// at the mean speed, workers that wait in every step at the slowest of each step.
+// The rate that a machine allows workers that wait for each other. The speed of shared cores
+// (threads of one core, other guests of the same host) changes from moment to moment: independent
+// workers run at the mean speed, workers that wait in every step at the slowest of each step.
 #pragma once
 
 #include <vector>

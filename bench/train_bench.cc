@@ -269,8 +269,8 @@ void TrainBench::measure(const Model& model, int threads, std::vector<BenchRow>&
     if (!look.blas.empty()) same.push_back(check(theirs(model, threads, round, look.blas)));
   }
   row.ours = median(own);
-  row.note = fmt::format("{:.2f} ms per step, {:.1f} % of it for the gradient", 1e3 * kBatch / row.ours,
-                         100 * median(gradient));
+  row.note = fmt::format("{:.2f} ms per step, {:.1f} % of it for the gradient",
+                         1e3 * kBatch / row.ours, 100 * median(gradient));
   const auto add = [&](const std::string& peer, const std::vector<double>& rates, double least) {
     if (rates.empty()) return;
     row.peers[peer] = median(rates);
@@ -363,8 +363,7 @@ void TrainBench::measure_workers(const Model& model, int threads,
        they(meeting));
   // What the machine allows any workers that wait for each other in every step.
   part("independent workers, if each step took as long as the slowest one", median(kept), 0,
-       fmt::format("of their own rate; with only a barrier {:.1f} %",
-                   100 * times(meeting, alone)));
+       fmt::format("of their own rate; with only a barrier {:.1f} %", 100 * times(meeting, alone)));
   part("threads of register arithmetic, likewise", median(cores), 0,
        fmt::format("{} of them, pieces of {:.0f} ms", P, 1e3 * quickest(look)));
   for (const auto& [flags, rates] : beside)
@@ -377,7 +376,8 @@ const Model& find(const std::string& name) {
     if (name == model.name) return model;
     known.emplace_back(model.name);
   }
-  throw ConfigError(fmt::format("--models {}: this benchmark does not have it. {}", name, suggest(name, known)));
+  throw ConfigError(
+      fmt::format("--models {}: this benchmark does not have it. {}", name, suggest(name, known)));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
-// Benchmark of training: samples per second and memory, compared with PyTorch's own loop on the same
-// network and data (peers/pytorch_train.py). Several workers of one host are compared with PyTorch's
-// DistributedDataParallel, with independent workers, and with workers that have only a barrier per
-// step.
+// Benchmark of training: samples per second and memory, compared with PyTorch's own loop on the
+// same network and data (peers/pytorch_train.py). Several workers of one host are compared with
+// PyTorch's DistributedDataParallel, with independent workers, and with workers that have only a
+// barrier per step.
 #pragma once
 
 #include <string>

@@ -46,8 +46,8 @@ enum class EventKind : std::uint8_t {
   WeightHeld,    // when a view begins: a = the member's share of the total weight
   WeightSent,    // peer = receiver, a = weight sent, b = weight kept
   WeightTaken,   // peer = sender, a = weight received, b = weight after it
-  // ModelMoved: an exchange changed a model. peer = partner, kNobody for the whole view, or the node
-  // itself; a = moment of the change, b = moment of its numbers, c = number of the operation.
+  // ModelMoved: an exchange changed a model. peer = partner, kNobody for the whole view, or the
+  // node itself; a = moment of the change, b = moment of its numbers, c = number of the operation.
   ModelMoved,
   ResultFormed,  // no message is in flight
   // Simulation.
