@@ -1,5 +1,5 @@
-// shoal advise: a few questions about task and cluster, a simulated run of each kind of system, and
-// a ranked choice with its reasons.
+// shoal advise: simulates a run of each kind of system on a cluster, and ranks the systems, with
+// reasons.
 #include <fmt/core.h>
 
 #include <filesystem>
@@ -20,18 +20,18 @@ namespace fs = std::filesystem;
 
 struct AdviseFlags {
   std::string like = "shoal,pytorch,horovod,downpour,ssp,easgd,diloco,d-psgd,gosgd";
-  std::string calibration;  // empty: the phantom
+  std::string calibration;  // empty: a phantom instead
   std::string phantom = "resnet-50";
   double tflops = 10;
   std::string cluster = "10gbit";
   std::string workers = "8";
   std::uint64_t batch = 32;
-  std::uint64_t steps = 400;  // models of some meet every hundred
+  std::uint64_t steps = 400;  // some systems exchange models only every hundred steps
   Wishes wishes;
 };
 
 ExitCode run_advise(const AdviseFlags& o) {
-  if (o.steps == 0) throw ConfigError("--steps 0: take some, 400 say");
+  if (o.steps == 0) throw ConfigError("--steps 0: at least one step is needed, 400 for example");
   const ScratchFolder scratch("advise");
   const std::string model =
       o.calibration.empty() ? o.phantom : read_calibration(o.calibration).key.model;
@@ -69,8 +69,8 @@ ExitCode run_advise(const AdviseFlags& o) {
     candidates.push_back(c);
   }
   if (candidates.empty())
-    throw ConfigError(fmt::format("no system can be simulated so:\n{}", refused));
-  fmt::print("{} on {} workers, cluster {}: what was simulated, and what it means\n\n", model,
+    throw ConfigError(fmt::format("no system could be simulated:\n{}", refused));
+  fmt::print("{} on {} workers, cluster {}: simulated results and their reasons\n\n", model,
              o.workers, o.cluster);
   std::size_t place = 0;
   for (const Advice& c : rank(std::move(candidates), o.wishes)) {
@@ -79,8 +79,8 @@ ExitCode run_advise(const AdviseFlags& o) {
   }
   if (!refused.empty()) fmt::print("\nnot simulated:\n{}", refused);
   fmt::print(
-      "\nThe number is the rate as a part of the best, less what the kind of system costs in "
-      "learning\n(a judgement, after Langer et al. 2020). What it really costs, on your task: "
+      "\nThe number is the rate relative to the best, less a penalty for the kind of system in "
+      "learning\n(a judgement, after Langer et al. 2020). To measure the systems on your task: "
       "shoal "
       "compare.\n");
   return ExitCode::kOk;
@@ -90,24 +90,25 @@ ExitCode run_advise(const AdviseFlags& o) {
 
 Command advise_command() {
   auto o = std::make_shared<AdviseFlags>();
-  return {.name = "advise",
-          .summary = "which system fits a cluster: simulated, ranked, with reasons",
-          .options = {{"--cluster", "a preset or a file of `shoal simulate`", &o->cluster},
-                      {"--workers", "how many", &o->workers},
-                      {"--phantom", "the size of the model: resnet-50, vgg-a, gpt2-small, ...",
-                       &o->phantom},
-                      {"--tflops", "what a worker makes", &o->tflops},
-                      {"--calibration", "a file of `shoal calibrate`: its model and times instead",
-                       &o->calibration},
-                      {"--batch", "samples a step, per worker", &o->batch},
-                      {"--steps", "to simulate", &o->steps},
-                      {"--like", "the systems to choose from, a,b,c", &o->like},
-                      {"--reproducible", "runs must be repeatable", &o->wishes.reproducible},
-                      {"--unbalanced-data", "workers see data of different kinds",
-                       &o->wishes.unbalanced},
-                      {"--unstable", "others use the cluster as well", &o->wishes.unstable},
-                      {"--simple", "nobody wants to tune settings", &o->wishes.simple}},
-          .run = [o] { return run_advise(*o); }};
+  return {
+      .name = "advise",
+      .summary = "rank systems for a cluster by simulation, with reasons",
+      .options = {{"--cluster", "a preset or a file, as for `shoal simulate`", &o->cluster},
+                  {"--workers", "how many", &o->workers},
+                  {"--phantom", "the model: resnet-50, vgg-a, gpt2-small, ...", &o->phantom},
+                  {"--tflops", "speed of a worker", &o->tflops},
+                  {"--calibration", "a file from `shoal calibrate`: its model and times instead",
+                   &o->calibration},
+                  {"--batch", "samples per step and worker", &o->batch},
+                  {"--steps", "to simulate", &o->steps},
+                  {"--like", "the systems to choose from, a,b,c", &o->like},
+                  {"--reproducible", "penalize systems whose runs cannot be repeated",
+                   &o->wishes.reproducible},
+                  {"--unbalanced-data", "workers have different distributions of data",
+                   &o->wishes.unbalanced},
+                  {"--unstable", "other jobs disturb the cluster", &o->wishes.unstable},
+                  {"--simple", "penalize systems with many settings to tune", &o->wishes.simple}},
+      .run = [o] { return run_advise(*o); }};
 }
 
 }  // namespace shoal

@@ -12,9 +12,9 @@ namespace {
 
 constexpr double kHardToRepeat = 0.5;
 constexpr double kNeedsBalance = 0.6;
-constexpr double kEasilyDisturbed = 0.7;  // for each + of resilience below three
-constexpr double kSetting = 0.85;         // for each + of settings above one
-constexpr double kStale = 0.9;            // for each + of overlap above one: lower step sizes
+constexpr double kEasilyDisturbed = 0.7;  // per + of resilience below three
+constexpr double kSetting = 0.85;         // per + of settings above one
+constexpr double kStale = 0.9;            // per + of overlap above one: lower learning rates
 
 }  // namespace
 
@@ -29,7 +29,7 @@ std::vector<Advice> rank(std::vector<Advice> candidates, const Wishes& wishes) {
     c.reasons = {fmt::format("{} samples/s, {:.0f} % of the fastest; {:.0f} % of its time waiting",
                              plain_text(c.samples_per_s), 100 * c.worth, 100 * c.waiting)};
     if (c.bytes_per_sample > 0 && c.bytes_per_sample == least)
-      c.reasons.push_back(fmt::format("sends least, {} a sample", bytes_text(least)));
+      c.reasons.push_back(fmt::format("sends least, {} per sample", bytes_text(least)));
     const auto weigh = [&](bool holds, double factor, std::string reason) {
       if (!holds) return;
       c.worth *= factor;
@@ -37,13 +37,14 @@ std::vector<Advice> rank(std::vector<Advice> candidates, const Wishes& wishes) {
     };
     weigh(wishes.reproducible && k.reproducible == "hard", kHardToRepeat, "hard to repeat");
     weigh(wishes.unbalanced && k.needs_balanced_data, kNeedsBalance,
-          "needs data that looks alike everywhere");
+          "needs the same distribution of data at all workers");
     for (unsigned i = k.resilience; wishes.unstable && i < 3; ++i) c.worth *= kEasilyDisturbed;
-    weigh(wishes.unstable && k.resilience < 3, 1, "waits for whoever is disturbed");
+    weigh(wishes.unstable && k.resilience < 3, 1, "waits for disturbed workers");
     for (unsigned i = 1; wishes.simple && i < k.settings; ++i) c.worth *= kSetting;
     weigh(wishes.simple && k.settings > 1, 1, "has settings of its own to tune");
     for (unsigned i = 1; i < k.overlap; ++i) c.worth *= kStale;
-    weigh(k.rate == "lower", 1, "learns from late gradients: smaller steps as the cluster grows");
+    weigh(k.rate == "lower", 1,
+          "learns from late gradients: lower learning rates as the cluster grows");
     weigh(k.kind == "central, synchronous", 1, "the mathematics of one machine");
   }
   std::ranges::stable_sort(candidates, std::greater(), &Advice::worth);

@@ -1,8 +1,8 @@
-// Which way of spreading training fits, from what simulated runs cost and what was answered: pure.
+// Ranks ways of training by the costs of simulated runs and the user's answers; pure.
 //
-// An advice's worth is the rate that was predicted for it, as a part of the best one, times what
-// its kind costs in learning where it is wanted otherwise (recipe/criteria.h). The factors are
-// judgements, not measurements: `shoal compare` measures.
+// The worth of a system is its predicted rate, relative to the best one, times a penalty for what
+// its kind costs in learning (recipe/criteria.h), if the user cares. The penalties are judgements,
+// not measurements: `shoal compare` measures.
 #pragma once
 
 #include <string>
@@ -12,22 +12,22 @@
 
 namespace shoal {
 
-// What the cluster and the task are like.
+// The user's answers about cluster and task.
 struct Wishes {
   bool reproducible = false;  // runs must be repeatable
-  bool unbalanced = false;    // workers see data of different kinds
-  bool unstable = false;      // others use the cluster as well
-  bool simple = false;        // nobody wants to tune
+  bool unbalanced = false;    // workers have different distributions of data
+  bool unstable = false;      // other jobs disturb the cluster
+  bool simple = false;        // the user does not want to tune
 };
 
 struct Advice {
   std::string system;
   double samples_per_s = 0;
   double bytes_per_sample = 0;
-  double waiting = 0;  // part of the time
-  // Of rank():
+  double waiting = 0;  // fraction of the time
+  // Set by rank():
   double worth = 0;
-  std::vector<std::string> reasons;  // for it, and against
+  std::vector<std::string> reasons;  // for and against
 };
 
 // Best first.

@@ -1,4 +1,4 @@
-// shoal bench: measures, verifies what it measured, and prints targets and peers beside it.
+// shoal bench: measures, verifies the results, and prints targets and peers beside them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -91,7 +91,7 @@ std::string target_of(const BenchRow& row) {
   return fmt::format("{} {:.4g}", row.higher_is_better ? ">=" : "<=", row.target);
 }
 
-// Latencies need their decimals, rates do not.
+// Latencies need decimals, rates do not.
 std::string number(double value) {
   return value < 1000 ? fmt::format("{:.2f}", value) : fmt::format("{:.0f}", value);
 }
@@ -158,7 +158,7 @@ ExitCode run_hogwild(const BenchFlags& o) {
   return show(o, bench_hogwild(o.scale, static_cast<int>(o.repeats)));
 }
 
-// The program itself, and tools/two-hosts of the tree that it was built in.
+// Compares this program with tools/two-hosts of its source tree.
 ExitCode run_transport(const BenchFlags& o) {
   if (o.repeats < 1 || o.repeats > 1000)
     throw ConfigError(fmt::format("--repeats {} is not in 1..1000", o.repeats));
@@ -234,7 +234,8 @@ ExitCode run_training(const BenchFlags& o, const TrainOptions& t) {
   if (t.workers < 1 || t.workers > 1024)
     throw ConfigError(fmt::format("--workers {} is not in 1..1024", t.workers));
   if (!(t.within >= 0))
-    throw ConfigError(fmt::format("--within {} is no number of seconds; 0: any time", t.within));
+    throw ConfigError(
+        fmt::format("--within {}: expected a number of seconds; 0 means no limit", t.within));
   TrainBenchOptions train;
   train.shoal = std::filesystem::read_symlink("/proc/self/exe");
   train.peer = t.peer;
@@ -267,14 +268,14 @@ Command bench_command() {
   Command sim{.name = "sim",
               .summary = "the simulator: messages a second, memory of a node, a thousand nodes",
               .options = {{"--scale", "length of the runs; 0.01 is a smoke test", &o->scale},
-                          {"--repeats", "runs of which the median counts", &o->repeats},
+                          {"--repeats", "number of runs; the median counts", &o->repeats},
                           {"--json", "also write the rows to this file", &o->json},
                           {"--markdown", "print the table as Markdown", &o->markdown}},
               .run = [o] { return run_sim(*o); }};
   Command transport{
       .name = "transport",
       .summary = "messages between two processes, beside ucx_perftest, memcpy and iperf3",
-      .options = {{"--repeats", "rounds, ours and theirs in turn; medians count", &o->repeats},
+      .options = {{"--repeats", "rounds, ours and the peer's in turn; medians count", &o->repeats},
                   {"--two-hosts", "path of tools/two-hosts, for the part over a slow link (root)",
                    &o->two_hosts},
                   {"--json", "also write the rows to this file", &o->json},
@@ -308,22 +309,22 @@ Command bench_command() {
   Command collective{
       .name = "collective",
       .summary = "all-reduce between processes, beside gloo and Open MPI",
-      .options = {{"--peer", "beside what: some of gloo, mpi; or none", &c->peer},
-                  {"--procs", "how many processes", &c->procs},
-                  {"--bytes", "sizes, with commas between", &c->bytes},
+      .options = {{"--peer", "the peers: gloo, mpi or both; or none", &c->peer},
+                  {"--procs", "number of processes", &c->procs},
+                  {"--bytes", "sizes, separated by commas", &c->bytes},
                   {"--two-hosts", "path of tools/two-hosts, for the part over a slow link (root)",
                    &p->two_hosts},
-                  {"--repeats", "rounds, ours and theirs in turn; medians count", &p->repeats},
+                  {"--repeats", "rounds, ours and the peer's in turn; medians count", &p->repeats},
                   {"--json", "also write the rows to this file", &p->json},
                   {"--markdown", "print the table as Markdown", &p->markdown}},
       .run = [p, c] { return run_collective(*p, *c); }};
   Command collective_rank{
       .name = "collective-rank",
       .summary = "one of the processes that bench collective measures",
-      .options = {{"--bytes", "sizes, with commas between", &c->bytes},
-                  {"--procs", "how many processes", &c->procs},
+      .options = {{"--bytes", "sizes, separated by commas", &c->bytes},
+                  {"--procs", "number of processes", &c->procs},
                   {"--transport", "over what", &c->transport, false, {"ucx", "shm"}},
-                  {"--exchange", "by which algorithm", &c->exchange}},
+                  {"--exchange", "the algorithm", &c->exchange}},
       .run = [c] { return run_collective_one(*c); }};
   auto s = std::make_shared<PsOptions>();
   Command ps{.name = "ps",
@@ -337,22 +338,26 @@ Command bench_command() {
   Command ps_rank{.name = "ps-rank",
                   .summary = "one of the processes that bench ps measures",
                   .options = {{"--bytes", "of the model", &s->bytes},
-                              {"--servers", "how many of the processes are servers", &s->servers},
+                              {"--servers", "number of servers among the processes", &s->servers},
                               {"--consistency", "of the servers", &s->consistency}},
                   .run = [s] { return run_ps_one(*s); }};
   auto t = std::make_shared<TrainOptions>();
   Command train{
       .name = "train",
       .summary = "training, beside PyTorch's own loop, or its DDP with several workers",
-      .options = {{"--workers", "how many workers, all on this host", &t->workers},
+      .options = {{"--workers", "number of workers, all on this host", &t->workers},
                   {"--peer", "beside what", &t->peer, false, {"pytorch", "none"}},
-                  {"--python", "that has torch, for data and peer", &t->python},
-                  {"--models", "some of them, with commas between; by default all", &t->models},
-                  {"--threads", "of ours and theirs; several with commas between", &t->threads},
-                  {"--no-tune", "ours probes nothing", &t->no_tune},
+                  {"--python", "interpreter with torch, for the data and the peer", &t->python},
+                  {"--models", "some of the models, separated by commas; by default all",
+                   &t->models},
+                  {"--threads",
+                   "threads per worker, ours and the peer's; several values separated by commas",
+                   &t->threads},
+                  {"--no-tune", "do not probe the machine", &t->no_tune},
                   {"--scale", "length of a round; 0.05 is a smoke test", &p->scale},
-                  {"--repeats", "rounds, ours and theirs in turn; medians count", &p->repeats},
-                  {"--within", "seconds after which a model begins no other round; 0: any time",
+                  {"--repeats", "rounds, ours and the peer's in turn; medians count", &p->repeats},
+                  {"--within",
+                   "start no further round of a model after this many seconds; 0: no limit",
                    &t->within},
                   {"--json", "also write the rows to this file", &p->json},
                   {"--markdown", "print the table as Markdown", &p->markdown}},
@@ -368,7 +373,7 @@ Command bench_command() {
            {"--iterations", "how many", &r->iterations}},
       .run = [r] { return run_rank(*r); }};
   return {.name = "bench",
-          .summary = "measures, and verifies what it measured",
+          .summary = "measure, and verify the results",
           .subcommands = {sim, transport, collective, codec, ps, optim, hogwild, train, rank,
                           collective_rank, ps_rank}};
 }

@@ -1,5 +1,5 @@
-// shoal calibrate: what a model's steps take on this machine and its links, for the simulator and
-// for the predictions of `shoal train`.
+// shoal calibrate: measures the steps of a model on this machine and its links, for the simulator
+// and for the predictions of `shoal train`.
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
@@ -36,7 +36,7 @@ std::vector<std::uint64_t> batches_in(const std::string& text) {
                                                 "whole numbers from 1 on, as 16,64", {.least = 1});
   std::ranges::sort(batches);
   if (std::ranges::adjacent_find(batches) != batches.end())
-    throw ConfigError(fmt::format("--batch {}: a batch is there twice; give each once", text));
+    throw ConfigError(fmt::format("--batch {}: a batch size is repeated; give each once", text));
   return batches;
 }
 
@@ -45,12 +45,12 @@ void print_found(const Calibration& c) {
     fmt::print(
         "gradient  batch {}: {:.4g} ms, {:.4g} ms alone; the first of {} tensors after {:.4g} ms\n",
         g.batch, 1e3 * g.ready.back(), 1e3 * g.alone, g.ready.size(), 1e3 * g.ready.front());
-  fmt::print("together  {:.2f} times slower than one alone; {:.3g} cores a host\n", c.slowdown(),
+  fmt::print("together  {:.2f} times slower than one alone; {:.3g} cores per host\n", c.slowdown(),
              c.cores);
-  fmt::print("work      {} ns an element\n", to_text(c.elements));
+  fmt::print("work      {} ns per element\n", to_text(c.elements));
   const auto link = [](const char* name, const std::optional<LinkModel>& l) {
     if (l)
-      fmt::print("{:<9} {:.3g} Gbit/s, {:.3g} us; {:.3g} ns of a core for each byte\n", name,
+      fmt::print("{:<9} {:.3g} Gbit/s, {:.3g} us; {:.3g} ns of a core per byte\n", name,
                  8e-9 * l->bytes_per_s, 1e6 * seconds(l->latency), l->cpu_ns_per_byte);
   };
   link("inside", c.inside);
@@ -83,7 +83,7 @@ ExitCode run_calibrate(CalibrateFlags o) {
   TorchLearnerOptions options = run.learner_options();
   options.bucket_bytes = kEachTensor;
   const std::optional<TorchPlugin> torch = make_learner(run, options);
-  // Of those that may be chosen the one that costs most.
+  // The most expensive encoding that `auto` may choose.
   if (encoding.kind == Encoding::Kind::Auto) encoding = parse_encoding("onebit+ef");
   CalibrateOptions how;
   how.batches = batches;
@@ -114,12 +114,13 @@ Command calibrate_command() {
       .summary = "measure this machine and its links for a model, for the simulator",
       .options = {{"--model", "as for train", &f.model},
                   {"--data", "as for train", &f.data},
-                  {"--workers", "how many, each a process, all at once", &f.workers},
+                  {"--workers", "number of workers, each a process, all at once", &f.workers},
                   {"--hosts", "a,b:2: start the workers there by ssh", &f.hosts},
                   {"--listen", "ADDRESS[:PORT] where the workers meet", &f.listen},
-                  {"--batch", "samples a step of a worker; a list: 16,64", &o->batches},
-                  {"--optimizer", "whose updates are measured; auto: by the model", &f.optimizer},
-                  {"--encode", "whose encodings are measured", &o->encode},
+                  {"--batch", "samples per step and worker; a list: 16,64", &o->batches},
+                  {"--optimizer", "the optimizer whose updates are measured; auto: by the model",
+                   &f.optimizer},
+                  {"--encode", "the encoding that is measured", &o->encode},
                   {"--threads", "as for train", &f.threads},
                   {"--blas", "as for train", &f.blas},
                   {"--memory-format", "as for train", &f.memory_format},
@@ -127,10 +128,11 @@ Command calibrate_command() {
                   {"--reproducible", "as for train", &f.reproducible},
                   {"--augment", "as for train", &f.augment},
                   {"--length", "as for train", &f.length},
-                  {"--seconds", "for the gradients of each batch", &o->seconds},
+                  {"--seconds", "time for the gradients of each batch size", &o->seconds},
                   {"--out", "the file", &o->out},
-                  {"--keep", "where `shoal train` looks for it, in place of --out", &o->keep},
-                  {"--quiet", "only the file", &f.quiet}},
+                  {"--keep", "store it where `shoal train` looks for it, instead of --out",
+                   &o->keep},
+                  {"--quiet", "print nothing", &f.quiet}},
       .run = [o] { return run_calibrate(*o); }};
 }
 

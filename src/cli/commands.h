@@ -14,9 +14,9 @@ Command calibrate_command();
 Command compare_command();
 Command completion_command(const std::vector<Command>& others);
 Command doctor_command();
-// `program` is what follows -- on the command line; nothing there: null.
+// `program`: the words behind -- on the command line, or null.
 Command launch_command(const std::vector<std::string>* program);
-Command probe_command();  // what `train` starts to measure ways of computing
+Command probe_command();  // `train` starts it to measure ways of computing
 Command report_command();
 Command simulate_command();
 Command swarm_command();

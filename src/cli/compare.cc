@@ -1,5 +1,5 @@
-// shoal compare: the same task, data order, budget and links for several systems, then a report.
-// Every run is a process of this program, with a folder of its own.
+// shoal compare: runs several systems with the same task, data order, budget and links, then makes
+// a report. Every run is a process of this program, with a folder of its own.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -22,9 +22,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kPilotSteps = 20;
-constexpr double kSpare = 1.1;  // more steps than the pilot promises
+constexpr double kSpare = 1.1;  // times the steps that the pilot predicts
 
-// What every contestant gets from here, and not from the command line.
+// Options that every system gets from here, not from the command line.
 constexpr const char* kOurs[] = {"--like",  "--out",    "--resume", "--config", "--epochs",
                                  "--steps", "--budget", "--seed",   "--quiet"};
 
@@ -54,8 +54,8 @@ struct RunEnd {
   bool ok = false;
   std::string folder;
   Summary summary;
-  std::vector<double> ends;  // of all steps, in seconds of training
-  bool all_stepped = false;  // every worker has made one
+  std::vector<double> ends;  // of all steps, in seconds of training time
+  bool all_stepped = false;  // every worker has made a step
 };
 
 class Contest {
@@ -66,7 +66,7 @@ class Contest {
         systems_(parse_systems(flags.like)),
         budget_(parse_budget(flags.budget)) {}
 
-  // The folders of all that ended.
+  // Returns the folders of all finished runs.
   std::vector<std::string> run() {
     std::vector<std::string> folders;
     for (const std::string& system : systems_) {
@@ -83,11 +83,11 @@ class Contest {
   const std::vector<std::string>& failed() const { return failed_; }
 
  private:
-  // How long this system trains, and with which step size. Nothing: it does not get that far.
+  // The length and learning rate of this system's run. Empty: it failed.
   std::optional<std::vector<std::string>> terms_of(const std::string& system) {
     std::optional<std::vector<std::string>> terms = length_of(system, 1);
     if (!terms || flags_.tune != "lr") return terms;
-    // On a third of the budget: the order of step sizes shows early.
+    // A third of the budget suffices: learning rates rank early.
     const auto third = length_of(system, 1.0 / 3);
     TrainFlags own = flags_.train;
     own.like = system;
@@ -122,13 +122,14 @@ class Contest {
     if (!pilots_.contains(system)) pilots_[system] = pilot(system);
     const std::optional<Pilot> pilot = pilots_[system];
     if (!pilot) return std::nullopt;
-    // The steps are for the schedule, which is to come near its end; the time ends the run.
+    // The number of steps is for the schedule, which should come near its end; the time ends the
+    // run.
     const double seconds = part * budget_.seconds;
     return std::vector<std::string>{"--steps", std::to_string(steps_in(kSpare * seconds, *pilot)),
                                     "--budget", fmt::format("{}s", seconds)};
   }
 
-  // Nothing: it failed. In virtual time two lengths tell what the first steps cost beside; live the
+  // Empty: it failed. In virtual time two lengths reveal the cost of the first steps; live, the
   // difference of two short runs would be noise.
   std::optional<Pilot> pilot(const std::string& system) {
     Pilot pilot;
@@ -137,7 +138,7 @@ class Contest {
       const RunEnd end = one(system, fmt::format("pilot-{}", attempt),
                              {"--steps", std::to_string(steps), "--seed", "1"});
       if (!end.ok) return std::nullopt;
-      // Of those that were asked for: servers count updates.
+      // Steps as requested: servers count updates.
       Pilot now{steps, end.summary.wall_s};
       if (!flags_.simulate) now = steady(now, end.ends);
       if (attempt == 2) return flags_.simulate ? between(pilot, now) : now;
@@ -183,7 +184,7 @@ class Contest {
   }
 
   const Flags& flags_;
-  std::vector<std::string> words_;  // of the task, for all
+  std::vector<std::string> words_;  // of the task, the same for all
   std::vector<std::string> systems_;
   TrainingBudget budget_;
   std::map<std::string, std::optional<Pilot>> pilots_;
@@ -195,15 +196,15 @@ void check(const Flags& flags, const std::vector<Option>& options,
   if (flags.seeds == 0 || flags.seeds > 100)
     throw ConfigError(fmt::format("--seeds {}: take 1 to 100", flags.seeds));
   if (flags.tune == "lr" && std::ranges::find(given, "--lr") != given.end())
-    throw ConfigError("--tune lr and --lr: take one of them");
+    throw ConfigError("--tune lr and --lr exclude each other");
   TrainFlags unused;
   const std::vector<Option> live = train_options(unused);
   for (const Option& option : options) {
     const auto same = [&](const Option& o) { return last_name(o) == last_name(option); };
     const bool asked = std::ranges::find(given, last_name(option)) != given.end();
     if (asked && !flags.simulate && std::ranges::none_of(live, same))
-      throw ConfigError(fmt::format("{} is for simulated runs: add --simulate, or leave it away",
-                                    last_name(option)));
+      throw ConfigError(
+          fmt::format("{} is for simulated runs: add --simulate, or omit it", last_name(option)));
   }
   for (const std::string& system : parse_systems(flags.like)) {
     TrainFlags own = flags.train;
@@ -223,13 +224,12 @@ ExitCode run_compare(Flags& flags, const std::vector<Option>& options,
   check(flags, options, given);
   if (flags.out.empty()) flags.out = new_run_folder(flags.train, "compare-").string();
   if (fs::exists(flags.out) && !fs::is_empty(flags.out))
-    throw ConfigError(
-        fmt::format("--out {}: something is there already; take another folder", flags.out));
+    throw ConfigError(fmt::format("--out {}: it exists already; take another folder", flags.out));
 
   Contest contest(flags, words);
   const std::vector<std::string> folders = contest.run();
   if (folders.empty())
-    throw DataError(fmt::format("no run got to its end; the logs are in {}", flags.out));
+    throw DataError(fmt::format("no run finished; the logs are in {}", flags.out));
   std::vector<FinishedRun> runs;
   for (const std::string& folder : folders) runs.push_back(read_run(folder));
   Comparison comparison =
@@ -249,21 +249,23 @@ Command compare_command() {
   const std::vector<Option> task = task_options(*flags);
   std::vector<Option> options = {
       {"--like", "the systems, a,b,c; `shoal systems` has them", &flags->like},
-      {"--budget", "of each: a time of training, 60s, 5min, or epochs, 5epochs", &flags->budget},
+      {"--budget", "for each system: a training time, 60s, 5min, or epochs, 5epochs",
+       &flags->budget},
       {"--simulate", "in the simulator, with its options", &flags->simulate},
       {"--tune",
-       "lr: for each the best of three step sizes, tried on a third of the budget",
+       "lr: for each system the best of three learning rates, tried on a third of the budget",
        &flags->tune,
        false,
        {"none", "lr"}},
-      {"--seeds", "runs of each, for error bars", &flags->seeds},
-      {"--target", "the test accuracy or loss to reach; 0: what half of them reached",
+      {"--seeds", "runs of each system, for error bars", &flags->seeds},
+      {"--target",
+       "the test accuracy or loss to reach; 0: the best value that half of them reached",
        &flags->target},
       {"--out", "the folder; by default a new one in runs/", &flags->out},
   };
   options.insert(options.end(), task.begin(), task.end());
   return {.name = "compare",
-          .summary = "several systems on the same task and budget; ends in a report",
+          .summary = "run several systems on the same task and budget, and make a report",
           .options = options,
           .run = [flags, given, task] { return run_compare(*flags, task, *given); },
           .given = given.get()};

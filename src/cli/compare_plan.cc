@@ -21,7 +21,7 @@ std::vector<std::string> parse_systems(const std::string& text) {
     if (word.empty()) throw ConfigError(fmt::format("--like {}: a name is empty", text));
     const std::string name(find_system(word).name);
     if (std::ranges::find(names, name) != names.end())
-      throw ConfigError(fmt::format("--like {}: {} is there twice", text, name));
+      throw ConfigError(fmt::format("--like {}: {} is repeated", text, name));
     names.push_back(name);
   }
   return names;
@@ -78,7 +78,7 @@ std::uint64_t steps_in(double seconds, const Pilot& pilot) {
 }
 
 std::vector<double> eta_points(double usual) {
-  // Three digits, as people would write them.
+  // Three digits, without an exponent.
   const auto plain = [](double x) {
     return std::strtod(fmt::format("{:.3g}", x).c_str(), nullptr);
   };

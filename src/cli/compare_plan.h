@@ -1,4 +1,4 @@
-// What a comparison is to be, from its flags: pure functions.
+// Plans a comparison from its flags: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -11,32 +11,32 @@
 
 namespace shoal {
 
-// "pytorch,easgd" as the names of the registry. Throws ConfigError: one that is not known (with the
-// nearest), or named twice.
+// Parses "pytorch,easgd". Throws ConfigError for an unknown system (and names the nearest) or a
+// repeated one.
 std::vector<std::string> parse_systems(const std::string& text);
 
-// As on a command line: those of the options that were given.
+// The options that were given, as on a command line.
 std::vector<std::string> words_of(const std::vector<Option>& options,
                                   const std::vector<std::string>& given);
 
-// A short run: how many steps took how long, and what it costs to begin at all.
+// A short run: the time of its steps, and the cost of the start.
 struct Pilot {
   std::uint64_t steps = 0;
   double seconds = 0;
-  double begin_s = 0;  // part of seconds
+  double begin_s = 0;  // included in `seconds`
 };
-// From when each step of any worker had ended, in seconds of training, ascending: the first quarter
-// warms up caches and processes, and counts as what it costs to begin.
+// From the ends of all steps of any worker, in seconds of training, ascending. The first quarter
+// warms up caches and processes, and counts as the cost of the start.
 Pilot steady(const Pilot& whole, std::span<const double> ends);
-// Steps of a second one, live; 0: the first says enough. It does not if it was short, nor if some
-// worker made no step in it: after a warm start others come, and the pace is another from then on.
+// Steps of a second pilot, live; 0: the first one suffices. It does not if it was short, or if a
+// worker made no step in it: after a warm start more workers come, and the rate changes.
 std::uint64_t longer_pilot(const Pilot& first, double budget_s, bool all_stepped);
-// From two of different lengths.
+// From two pilots of different lengths.
 Pilot between(const Pilot& shorter, const Pilot& longer);
-// How many steps a time is.
+// The number of steps in a time.
 std::uint64_t steps_in(double seconds, const Pilot& pilot);
 
-// Around the usual one, far enough apart to tell.
+// Three learning rates around the usual one, far enough apart to differ.
 std::vector<double> eta_points(double usual);
 
 }  // namespace shoal

@@ -1,4 +1,4 @@
-// shoal completion: what a shell reads to complete our command lines.
+// shoal completion: prints a script with which a shell completes our command lines.
 #include "app/completion.h"
 
 #include <fmt/core.h>
@@ -17,7 +17,7 @@ Command completion_command(const std::vector<Command>& others) {
   program.subcommands = others;
   Command own{.name = "completion",
               .summary =
-                  "a script that completes commands and options: source <(shoal completion "
+                  "print a script that completes commands and options: source <(shoal completion "
                   "bash)",
               .options = {{"shell", "bash or zsh", &o->shell, true, {"bash", "zsh"}}}};
   program.subcommands.push_back(own);

@@ -33,7 +33,7 @@ void exit_on_crash() {
     if (current.sa_handler != SIG_DFL) continue;
     struct sigaction ours {};
     ours.sa_handler = leave_after_crash;
-    ours.sa_flags = static_cast<int>(SA_RESETHAND);  // A crash inside the handler ends for good.
+    ours.sa_flags = static_cast<int>(SA_RESETHAND);  // a crash inside the handler ends the process
     sigaction(signal, &ours, nullptr);
   }
 }

@@ -1,4 +1,4 @@
-// shoal doctor: what this machine has, what is missing and how to get it.
+// shoal doctor: lists what this machine has, what is missing, and how to get it.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct DoctorOptions {
   bool details = false;
 };
 
-// Something missing is no failure: every part works without the others.
+// A missing part is no failure: every part works without the others.
 ExitCode run_doctor(const DoctorOptions& options) {
   const auto facts = examine_machine(std::filesystem::read_symlink("/proc/self/exe"));
   fmt::print("{}\n\n", describe(build_info()));
@@ -43,11 +43,11 @@ ExitCode run_doctor(const DoctorOptions& options) {
 
 Command doctor_command() {
   auto options = std::make_shared<DoctorOptions>();
-  return {.name = "doctor",
-          .summary = "what this machine has, what is missing and how to get it",
-          .options = {{"--details", "also print what the libraries say of themselves",
-                       &options->details}},
-          .run = [options] { return run_doctor(*options); }};
+  return {
+      .name = "doctor",
+      .summary = "list what this machine has, what is missing and how to get it",
+      .options = {{"--details", "also print the libraries' own descriptions", &options->details}},
+      .run = [options] { return run_doctor(*options); }};
 }
 
 }  // namespace shoal

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kSeconds = "0.3";  // for the gradients of a calibration that nobody asked for
+constexpr const char* kSeconds = "0.3";  // for the gradients of an automatic calibration
 
 bool is_kept(const fs::path& file, const CalibrationKey& key) {
   if (!fs::is_regular_file(file)) return false;
@@ -29,7 +29,7 @@ bool is_kept(const fs::path& file, const CalibrationKey& key) {
   }
 }
 
-// By this program, as it would be made by hand.
+// Runs this program, as a user would.
 OwnRun calibrate(const TrainRun& run, const fs::path& file) {
   const TrainFlags& f = run.flags;
   std::vector<std::string> words = {"calibrate",
@@ -68,13 +68,13 @@ OwnRun calibrate(const TrainRun& run, const fs::path& file) {
 }  // namespace
 
 void write_calibration(const Calibration& calibration, const fs::path& file) {
-  std::error_code ignored;  // Whatever it is shows when the file is opened.
+  std::error_code ignored;  // an error shows when the file is opened
   if (file.has_parent_path()) fs::create_directories(file.parent_path(), ignored);
   std::ofstream stream(file, std::ios::binary);
   stream << to_json(calibration);
   if (!stream.flush())
     throw DataError(
-        fmt::format("cannot write {}; is there space, and may it be written?", file.string()));
+        fmt::format("cannot write {}; is there space, and write permission?", file.string()));
 }
 
 fs::path calibration_file(const CalibrationKey& key) {
@@ -95,12 +95,13 @@ std::optional<Prediction> prediction_for(const TrainRun& run) {
   const fs::path file = calibration_file(key);
   if (file.empty()) return none("there is no cache folder for a calibration");
   if (!is_kept(file, key)) {
-    if (!wish_of(run.flags).probe) return std::nullopt;  // and nobody wants it measured
+    if (!wish_of(run.flags).probe) return std::nullopt;  // probing is switched off
     if (!launched)
-      return none("nothing is calibrated; start `shoal calibrate --keep` as this was started");
+      return none(
+          "no calibration was found; start `shoal calibrate --keep` in the same way as this run");
     const OwnRun made = calibrate(run, file);
     if (!made.ok) return none("the calibration failed: " + made.why);
-    if (!is_kept(file, key)) return none("the calibration was of something else");
+    if (!is_kept(file, key)) return none("the calibration is for another run");
   }
   try {
     return predict(run.plan, read_calibration(file), bucket_bytes_of(run.flags));

@@ -1,4 +1,4 @@
-// Calibrations as files, and those that are kept for this machine.
+// Calibrations as files, and the cache of them for this machine.
 #pragma once
 
 #include <filesystem>
@@ -12,12 +12,12 @@ namespace shoal {
 // Throws DataError.
 void write_calibration(const Calibration& calibration, const std::filesystem::path& file);
 
-// Where the one for this key is kept; empty: nowhere.
+// The cached file for this key; empty: there is no cache.
 std::filesystem::path calibration_file(const CalibrationKey& key);
 
-// What the run will take, by the calibration that is kept for it; where there is none, and it may
-// be probed, one is made first, which takes a few seconds once. Nothing: why is told to the user.
-// REQUIRES: the run has its plan and its choice.
+// Predicts the run from its cached calibration. If there is none and probing is allowed, makes one
+// first, which takes a few seconds once. Empty: the reason is printed. REQUIRES: the run has its
+// plan and its choice.
 std::optional<Prediction> prediction_for(const TrainRun& run);
 
 }  // namespace shoal

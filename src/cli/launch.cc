@@ -1,4 +1,4 @@
-// shoal launch: starts the processes of a job, on this host or on several, and watches them.
+// shoal launch: starts the processes of a job, on this host or on several, and supervises them.
 #include <fmt/core.h>
 
 #include <cstdio>
@@ -30,7 +30,7 @@ LaunchOptions job_options(const LaunchFlags& o, const std::vector<std::string>* 
                                   o.words.empty() ? "PROGRAM ARGUMENT..." : o.words.front()));
   if (!o.words.empty())
     throw ConfigError(
-        fmt::format("launch: '{}' is no option; the program comes after --", o.words.front()));
+        fmt::format("launch: '{}' is not an option; the program comes after --", o.words.front()));
   if (o.tag && o.no_tag) throw ConfigError("launch: --tag-output and --no-tag exclude each other");
   LaunchOptions job;
   job.program = *program;
@@ -67,21 +67,22 @@ Command launch_command(const std::vector<std::string>* program) {
   auto o = std::make_shared<LaunchFlags>();
   return {
       .name = "launch",
-      .summary = "start the processes of a job and watch them: shoal launch -n 4 -- PROGRAM ...",
-      .options = {{"-n,--ranks", "how many processes, or MIN:MAX; by default what --hosts takes",
-                   &o->ranks},
-                  {"--restart", "start failed ones again, as often as this in all", &o->restarts},
-                  {"--keep-going", "a failed one does not end the others", &o->keep_going},
-                  {"--tag-output", "\"[rank] \" before each line, also for one process", &o->tag},
-                  {"--no-tag", "lines as they are, also for several processes", &o->no_tag},
-                  {"--env", "NAME=value ..., added to the environment", &o->settings},
-                  {"--hosts", "a,b:2: start them there by ssh ($SHOAL_SSH: another command)",
-                   &o->hosts},
-                  {"--store", "URL,URL of the etcd cluster that keeps the job's state", &o->stores},
-                  {"--listen", "ADDRESS[:PORT] where the job meets; by default loopback",
-                   &o->listen},
-                  {"--name", "of the job; by default after the program", &o->name},
-                  {"PROGRAM", "what to run, with its arguments, after --", &o->words}},
+      .summary =
+          "start the processes of a job and supervise them: shoal launch -n 4 -- PROGRAM ...",
+      .options =
+          {{"-n,--ranks", "number of processes, or MIN:MAX; by default as many as --hosts names",
+            &o->ranks},
+           {"--restart", "restart failed processes, this many times in total", &o->restarts},
+           {"--keep-going", "a failed process does not end the others", &o->keep_going},
+           {"--tag-output", "print \"[rank] \" before each line, also for one process", &o->tag},
+           {"--no-tag", "print lines unchanged, also for several processes", &o->no_tag},
+           {"--env", "NAME=value ..., added to the environment", &o->settings},
+           {"--hosts", "a,b:2: start the processes there by ssh ($SHOAL_SSH: another command)",
+            &o->hosts},
+           {"--store", "URL,URL of the etcd cluster that keeps the job's state", &o->stores},
+           {"--listen", "ADDRESS[:PORT] where the job meets; by default loopback", &o->listen},
+           {"--name", "name of the job; by default that of the program", &o->name},
+           {"PROGRAM", "the program and its arguments, after --", &o->words}},
       .run = [o, program] { return run_launch(*o, program); }};
 }
 

@@ -32,7 +32,7 @@ MachineFact missing(std::string subject, std::string value, std::string remedy) 
   return {Finding::kMissing, std::move(subject), std::move(value), std::move(remedy), {}};
 }
 
-// The value of the first line "key : value"; empty when there is none.
+// The value of the first line "key : value"; empty if there is none.
 std::string field(const fs::path& file, const std::string& key) {
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);) {
@@ -83,8 +83,8 @@ MachineFact kernel() {
   return ok("kernel", fmt::format("{} {} {}", name.sysname, name.release, name.machine));
 }
 
-// Peers on one host read each other's sealed memory; the seal that keeps them from writing is
-// younger than memfd itself.
+// Peers on one host read each other's sealed memory; the seal against writing is younger than memfd
+// itself.
 MachineFact shared_memory() {
   const int fd = memfd_create("shoal-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   const bool sealed = fd >= 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) == 0;
@@ -137,7 +137,7 @@ MachineFact torch(const fs::path& executable) {
   }
 }
 
-// Some of these live in sbin, which is not in every user's PATH.
+// Some programs are in sbin, which is not in every user's PATH.
 MachineFact program(const std::string& name, const std::string& use, const std::string& package) {
   const char* path = std::getenv("PATH");
   std::istringstream directories((path == nullptr ? "" : path) + std::string(":/usr/sbin:/sbin"));

@@ -1,4 +1,4 @@
-// What this machine has that Shoal cares about, found without starting another program.
+// The properties of this machine that matter to Shoal, found without starting another program.
 #pragma once
 
 #include <filesystem>
@@ -13,11 +13,11 @@ struct MachineFact {
   Finding finding;
   std::string subject;  // "libtorch"
   std::string value;    // "1.13.0, threads: 2"
-  std::string remedy;   // what to do about something missing; else empty
-  std::string details;  // several lines for whoever asks; mostly empty
+  std::string remedy;   // how to get a missing part; else empty
+  std::string details;  // several lines for --details; usually empty
 };
 
-// `executable` is this program's file: its plugin is searched relative to it.
+// `executable`: this program's file; the plugin is searched relative to it.
 std::vector<MachineFact> examine_machine(const std::filesystem::path& executable);
 
 }  // namespace shoal

@@ -10,7 +10,7 @@
 
 int main(int argc, char** argv) {
   shoal::exit_on_crash();
-  // What `shoal launch` runs is not ours to parse: whatever is in it reaches the program unchanged.
+  // The command line of `shoal launch`'s program reaches it unchanged.
   const bool launches = argc > 1 && std::string_view(argv[1]) == "launch";
   char** const end = argv + argc;
   char** const dashes = launches ? std::find(argv, end, std::string_view("--")) : end;

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The last thing that shoal said itself; hints follow it.
+// The last message of shoal itself, with the hints that follow it.
 std::string words_at_the_end(const fs::path& log, const std::string& otherwise) {
   std::ifstream file(log);
   std::string said, line;
@@ -34,7 +34,7 @@ OwnRun run_own(const std::vector<std::string>& words, const fs::path& log) {
     request.environment.push_back(key + "=" + value);
   FILE* const file = std::fopen(log.c_str(), "w");
   if (file == nullptr)
-    throw DataError(fmt::format("cannot write {}; may it be written?", log.string()));
+    throw DataError(fmt::format("cannot write {}; is there write permission?", log.string()));
   request.out = request.err = fileno(file);
   const Child child = spawn(request);
   std::fclose(file);

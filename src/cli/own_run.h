@@ -1,4 +1,4 @@
-// This program, run again as a child: how `compare` and `advise` make their runs.
+// Runs this program as a child process: `compare` and `advise` make their runs this way.
 #pragma once
 
 #include <filesystem>
@@ -9,11 +9,11 @@ namespace shoal {
 
 struct OwnRun {
   bool ok = false;
-  std::string why;  // not, in the child's words
+  std::string why;  // the child's error message
 };
 
-// `shoal WORD...`, to its end; what it prints goes to the file. It cannot outlive us. Throws
-// DataError when the file cannot be written.
+// Runs `shoal WORD...` to its end; its output goes to the file. The child cannot outlive this
+// process. Throws DataError if the file cannot be written.
 OwnRun run_own(const std::vector<std::string>& words, const std::filesystem::path& log);
 
 }  // namespace shoal

@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kRounds = 3;
 constexpr std::chrono::milliseconds kRoundMin{150};  // and three steps
 
-// Samples of a shape, with nothing in them worth learning.
+// Random samples of a given shape.
 class NoiseSource final : public BatchSource {
  public:
   NoiseSource(SampleShape shape, std::uint64_t size) : shape_(std::move(shape)), size_(size) {}
@@ -71,7 +71,7 @@ struct Combination {
   bool channels_last = false;
   std::unique_ptr<Learner> learner;
   std::unique_ptr<Arena> state, g;
-  std::vector<double> rounds;  // seconds a step
+  std::vector<double> rounds;  // seconds per step
 };
 
 Task<void> steps(LiveEnv& env, Combination& c, std::uint64_t batch, std::uint64_t count) {
@@ -163,7 +163,7 @@ SampleShape shape_from_words(const std::string& words) {
   for (std::int64_t d = 0; in >> d;) shape.shape.push_back(d);
   const bool right = in.eof() && input >= 0 && input <= 2 && target >= 0 && target <= 2 &&
                      shape.classes > 0 && !shape.shape.empty();
-  if (!right) throw ConfigError(fmt::format("--shape '{}' is no shape of samples", words));
+  if (!right) throw ConfigError(fmt::format("--shape '{}' is not a shape of samples", words));
   shape.input = static_cast<InputKind>(input);
   shape.target = static_cast<TargetKind>(target);
   return shape;
@@ -172,9 +172,9 @@ SampleShape shape_from_words(const std::string& words) {
 Command probe_command() {
   auto o = std::make_shared<ProbeFlags>();
   return {.name = "probe",
-          .summary = "how long a step of a model takes, by threads and memory format",
+          .summary = "measure the step time of a model by threads and memory format",
           .options = {{"--model", "as for train", &o->model, true},
-                      {"--shape", "of the samples, in numbers", &o->shape, true},
+                      {"--shape", "shape of the samples, in numbers", &o->shape, true},
                       {"--batch", "samples a step", &o->batch},
                       {"--threads", "a list: 1,2", &o->threads},
                       {"--formats", "both, contiguous or channels-last", &o->formats}},

@@ -1,5 +1,5 @@
-// shoal probe: how long a step of a model takes, with several ways of computing; prints
-// "probed THREADS CHANNELS_LAST SECONDS" for each. The other side of tune.h.
+// shoal probe: measures the step time of a model with several ways of computing, and prints "probed
+// THREADS CHANNELS_LAST SECONDS" for each. tune.h reads this.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace shoal {
 
-// The shape as an argument, and back. Throws ConfigError.
+// Converts a shape to an argument and back. Throws ConfigError.
 std::string to_words(const SampleShape& shape);
 SampleShape shape_from_words(const std::string& words);
 

@@ -1,4 +1,4 @@
-// shoal report: one page of finished runs, to be opened in any browser, and a table beside it.
+// shoal report: makes one page of finished runs for any browser, and a table beside it.
 #include <fmt/core.h>
 
 #include <cmath>
@@ -38,16 +38,17 @@ ExitCode run_report(const ReportFlags& o) {
 
 Command report_command() {
   auto o = std::make_shared<ReportFlags>();
-  return {.name = "report",
-          .summary = "one page of finished runs: curves, costs, where the time went, who won",
-          .options = {{"runs", "folders of finished runs, live or simulated", &o->runs},
-                      {"--out", "the page; table.csv is written beside it", &o->out},
-                      {"--target",
-                       "the test accuracy (0 to 1) or loss to reach; 0: the best that half of "
-                       "them reached",
-                       &o->target},
-                      {"--text", "only print, and write nothing", &o->text}},
-          .run = [o] { return run_report(*o); }};
+  return {
+      .name = "report",
+      .summary = "make one page of finished runs: curves, costs, where the time went, the winner",
+      .options = {{"runs", "folders of finished runs, live or simulated", &o->runs},
+                  {"--out", "the page; table.csv is written beside it", &o->out},
+                  {"--target",
+                   "the test accuracy (0 to 1) or loss to reach; 0: the best that half of "
+                   "them reached",
+                   &o->target},
+                  {"--text", "only print, write no files", &o->text}},
+      .run = [o] { return run_report(*o); }};
 }
 
 }  // namespace shoal

@@ -15,13 +15,13 @@ namespace {
 namespace fs = std::filesystem;
 
 void write_text(const fs::path& path, const std::string& text) {
-  std::error_code ignored;  // Whatever it is shows when the file is opened.
+  std::error_code ignored;  // an error shows when the file is opened
   if (path.has_parent_path()) fs::create_directories(path.parent_path(), ignored);
   std::ofstream file(path, std::ios::binary);
   file << text;
   if (!file.flush())
     throw DataError(
-        fmt::format("cannot write {}; is there space, and may it be written?", path.string()));
+        fmt::format("cannot write {}; is there space, and write permission?", path.string()));
 }
 
 }  // namespace

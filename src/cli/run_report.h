@@ -1,4 +1,4 @@
-// From the folders of finished runs to a report: what `shoal report` and `shoal compare` share.
+// Makes a report from the folders of finished runs, for `shoal report` and `shoal compare`.
 #pragma once
 
 #include <filesystem>
@@ -10,10 +10,10 @@
 
 namespace shoal {
 
-// Throws DataError: no such folder, or none of a finished run.
+// Throws DataError if the folder does not exist or has no finished run.
 FinishedRun read_run(const std::filesystem::path& folder);
 
-// The page, and table.csv beside it. Throws DataError.
+// Writes the page, and table.csv beside it. Throws DataError.
 void write_report(const Comparison& comparison, const std::filesystem::path& page);
 
 }  // namespace shoal

@@ -1,4 +1,4 @@
-// shoal simulate: what `train` would do, in a cluster of one's choosing, in virtual time.
+// shoal simulate: runs the training of `train` on a given cluster, in virtual time.
 #include <cstdlib>
 #include <filesystem>
 
@@ -24,7 +24,7 @@ ExitCode run_simulate(const TrainFlags& flags, const SimulateFlags& how,
     run.learner = std::make_unique<LogisticLearner>(run.dataset.train, run.dataset.test);
     return run.simulate();
   }
-  // Before libtorch is loaded: OpenBLAS reads it then, and never again.
+  // Set before libtorch is loaded: OpenBLAS reads it only then.
   const std::string blas = wish_of(run.flags).blas.value_or("");
   if (!blas.empty()) setenv("OPENBLAS_CORETYPE", blas.c_str(), 1);
   const TorchPlugin torch =

@@ -44,7 +44,7 @@ void print_counts(const char* title, const std::map<std::string, std::uint64_t>&
   for (const auto& [what, count] : counts) fmt::print("  {:>10}  {}\n", count, what);
 }
 
-// One seed, told in full: what it draws, and how it went.
+// Runs one seed and prints its scenario and outcome.
 ExitCode replay(const Workload& workload, Seed seed) {
   fmt::print("seed {}\n{}", seed, describe(workload(seed)));
   const SeedReport report = run_seed_twice(workload, seed);
@@ -64,7 +64,7 @@ ExitCode run_swarm(const SwarmFlags& o) {
       fmt::print("{}\n", workload->second(Seed(o.first + i)).flags);
     return ExitCode::kOk;
   }
-  // A failed check ends the process; the hook of run_seed has printed the seed by then.
+  // A failed check ends the process; by then the hook of run_seed has printed the seed.
   const SwarmReport swarm = run_swarm(
       workload->second, Seed(o.first), o.seeds, o.failures_max, [&](const SeedReport& report) {
         if (report.verdict == SeedVerdict::Fine) return;
@@ -88,12 +88,12 @@ Command swarm_command() {
   for (const auto& [name, workload] : workloads()) names.push_back(name);
   return {
       .name = "swarm",
-      .summary = "simulated runs with clusters, recipes and faults drawn from seeds",
-      .options = {{"--workload", "what the nodes run", &o->workload, false, names},
-                  {"--seeds", "how many seeds, each run twice", &o->seeds},
-                  {"--first", "the first of them", &o->first},
-                  {"--seed", "replay this one and tell it in full", &o->seed},
-                  {"--failures-max", "stop after as many failures", &o->failures_max},
+      .summary = "run simulations with clusters, recipes and faults drawn from seeds",
+      .options = {{"--workload", "the kind of jobs", &o->workload, false, names},
+                  {"--seeds", "number of seeds, each run twice", &o->seeds},
+                  {"--first", "the first seed", &o->first},
+                  {"--seed", "replay this seed and print all of it", &o->seed},
+                  {"--failures-max", "stop after this many failures", &o->failures_max},
                   {"--flags", "only print the recipes, as shoal simulate takes them", &o->flags}},
       .run = [o] { return run_swarm(*o); }};
 }

@@ -1,4 +1,4 @@
-// shoal systems: what --like takes, the axes, and which choices exclude each other.
+// shoal systems: lists the systems of --like, the axes, and the choices that exclude each other.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -36,16 +36,16 @@ std::string year_of(const System& system) {
   return system.year == 0 ? "" : fmt::format("{}", system.year);
 }
 
-// What sets a system apart from a plain recipe.
+// The choices that distinguish a system from a plain recipe.
 std::string choices_of(const System& system) {
   const Recipe plain;
   const bool own = by_worker(system.recipe);
   const bool serves = system.recipe.updater == Updater::Servers;
-  std::string text = own ? fmt::format("--update {}", serves ? "servers" : "each")
+  std::string text = own ? fmt::format("--update {}", serves ? "servers" : "decentral")
                          : fmt::format("--exchange {}", to_string(system.recipe.exchange));
   for (const Axis& axis : axes()) {
     const std::string value = axis.get(system.recipe);
-    // What all of them have in common.
+    // The part that all of them share.
     const bool common =
         own && (axis.name == "update" || axis.name == "order" || axis.name == "keep-batch");
     if (axis.name == "exchange" || common || value == axis.get(plain)) continue;
@@ -93,9 +93,9 @@ void print_markdown() {
       "Made by `tools/update-docs` from `shoal systems --markdown`; do not edit.\n\n"
       "`--like NAME` sets the axes as the system had them; any axis can then be changed by its "
       "own\n"
-      "flag. Recipes are checked before anything starts: what cannot be is refused with the "
+      "flag. Recipes are checked before anything starts; a refusal names the "
       "reason\n"
-      "and the nearest choice that works. The entries are in `src/strategy/registry_*.cc`.\n\n"
+      "and the nearest choice that works. The entries are in `src/recipe/registry_*.cc`.\n\n"
       "The columns from balanced data to repeat are the selection criteria of Langer et al. 2020, "
       "Table 2:\n"
       "whether each worker's samples must look like all; the best step size as the cluster grows; "
@@ -180,12 +180,12 @@ ExitCode run_systems(const SystemsFlags& o) {
 
 Command systems_command() {
   auto o = std::make_shared<SystemsFlags>();
-  return {.name = "systems",
-          .summary = "the systems that --like takes: axes, year, citation",
-          .options = {{"--json", "for programs", &o->json},
-                      {"--markdown", "docs/systems.md: also the axes, and what excludes what",
-                       &o->markdown}},
-          .run = [o] { return run_systems(*o); }};
+  return {
+      .name = "systems",
+      .summary = "list the systems of --like: axes, year, citation",
+      .options = {{"--json", "for programs", &o->json},
+                  {"--markdown", "print docs/systems.md, with axes and exclusions", &o->markdown}},
+      .run = [o] { return run_systems(*o); }};
 }
 
 }  // namespace shoal

@@ -23,7 +23,7 @@ void choose_compute(TrainRun& run) {
     run.choice = run.handed->compute;
   } else {
     ComputeWish wish = wish_of(run.flags);
-    // One that comes back finds the others at work, and what it probed when they began.
+    // A worker that returns finds the others at work, and the result of the first probe.
     wish.only_kept = run.topology.role == ProcessRole::Worker && run.place.life > 1;
     ProbeTask task;
     task.model = run.flags.model;
@@ -33,7 +33,7 @@ void choose_compute(TrainRun& run) {
     run.choice = choose_compute(wish, task, run.cores(), fs::read_symlink("/proc/self/exe"),
                                 cache.empty() ? cache : cache / "compute");
   }
-  // OpenBLAS reads it while it is loaded, and never again.
+  // OpenBLAS reads it only while it is loaded.
   if (!run.choice.blas.empty()) setenv("OPENBLAS_CORETYPE", run.choice.blas.c_str(), 1);
 }
 

@@ -1,5 +1,4 @@
-// What commands that compute with libtorch do before they begin: how it shall compute, and the
-// learner.
+// Prepares commands that compute with libtorch: the way of computing, and the learner.
 #pragma once
 
 #include <filesystem>
@@ -10,12 +9,13 @@
 
 namespace shoal {
 
-// Where this program keeps what it found out about the machine; empty: nowhere.
+// The folder for this program's knowledge about the machine; empty: none.
 std::filesystem::path cache_folder();
 
-// Sets run.choice, as handed on, kept or probed. Before libtorch is loaded.
+// Sets run.choice: handed over, cached or probed. Call it before libtorch is loaded.
 void choose_compute(TrainRun& run);
-// Loads libtorch, if the model asks for it, and sets run.learner. What is returned outlives it.
+// Loads libtorch, if the model needs it, and sets run.learner. The returned plugin must outlive the
+// learner.
 std::optional<TorchPlugin> make_learner(TrainRun& run, const TorchLearnerOptions& options);
 
 }  // namespace shoal

@@ -8,7 +8,7 @@ namespace {
 
 constexpr const char* kHints =
     "  shoal train --model resnet:20 --optimizer adamw      another model, another optimizer\n"
-    "  shoal train --workers 2                              two processes; kill one and see\n"
+    "  shoal train --workers 2                              two processes; either may be killed\n"
     "  shoal train --model my.pt --data csv:my.csv          your own (TorchScript, CSV)\n";
 
 ExitCode run_train(const TrainFlags& flags, std::vector<ConfigEntry> config) {
@@ -17,7 +17,7 @@ ExitCode run_train(const TrainFlags& flags, std::vector<ConfigEntry> config) {
   run.take_signals = true;
   run.use(open_data(run.flags));
   choose_compute(run);
-  // Once for all workers, before any of them is there to be disturbed.
+  // Done once for all workers, before any of them could be disturbed.
   const bool first = !run.handed && run.place.rank == 0 && run.place.life == 1;
   if (first && !run.flags.no_predict) run.plan.predicted = prediction_for(run);
   run.before_threads();
@@ -32,7 +32,7 @@ Command train_command() {
   auto given = std::make_shared<std::vector<std::string>>();
   const std::vector<Option> options = train_options(*flags);
   return {.name = "train",
-          .summary = "train a model; without options: LeNet on Fashion-MNIST",
+          .summary = "train a model; without options, LeNet on Fashion-MNIST",
           .options = options,
           .run = [flags, given,
                   options] { return run_train(*flags, gather_flags(*flags, options, *given)); },

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A change must gain so much to be made: less is noise.
+// A smaller gain is noise.
 constexpr double kWorthIt = 0.97;
 
 struct Probed {
@@ -47,7 +47,7 @@ bool cpu_has(const std::string& flag) {
   return false;
 }
 
-// Kernels that this CPU can run; the first is OpenBLAS's own choice.
+// The kernels that this CPU can run; the first is OpenBLAS's own choice.
 std::vector<std::string> kernels(const ComputeWish& wish) {
   if (wish.blas) return {*wish.blas};
   std::vector<std::string> names{""};
@@ -65,7 +65,7 @@ std::string quoted(const std::string& text) {
   return result + "'";
 }
 
-// Runs `shoal probe` with these kernels and reads what it measured.
+// Runs `shoal probe` with these kernels and reads its measurements.
 std::vector<Probed> probe_kernels(const std::string& blas, const ComputeWish& wish,
                                   const ProbeTask& task, int cores, const fs::path& executable) {
   std::string command = blas.empty() ? "" : "OPENBLAS_CORETYPE=" + quoted(blas) + " ";
@@ -112,13 +112,13 @@ std::optional<ComputeChoice> kept_choice(const fs::path& cache, const std::strin
     std::string blas;
     if (!(rest >> blas >> choice.channels_last >> choice.threads) || choice.threads < 1) continue;
     choice.blas = blas == "-" ? "" : blas;
-    choice.reason = "probed before; kept in " + cache.string();
+    choice.reason = "probed before; cached in " + cache.string();
     return choice;
   }
   return {};
 }
 
-// Nothing is lost but a few seconds when it cannot be written.
+// If it cannot be written, only a few seconds are lost.
 void keep_choice(const fs::path& cache, const std::string& key, const ComputeChoice& choice) {
   std::error_code ignored;
   fs::create_directories(cache.parent_path(), ignored);
@@ -127,8 +127,8 @@ void keep_choice(const fs::path& cache, const std::string& key, const ComputeCho
        << ' ' << choice.threads << '\n';
 }
 
-// Of the workers that are started on a host at the same time one probes while the others wait, and
-// then find what it kept. Whoever dies holds it no more.
+// One of the workers that start on a host at the same time probes; the others wait and then find
+// its result. A process that dies releases the lock.
 Descriptor wait_for_turn(const fs::path& cache) {
   std::error_code ignored;
   fs::create_directories(cache.parent_path(), ignored);
@@ -149,7 +149,7 @@ ComputeChoice best_of(const std::vector<Probed>& probed, const ComputeChoice& pl
   for (const Probed& p : probed)
     if (p.seconds < best->seconds && p.seconds < kWorthIt * before) best = &p;
   ComputeChoice choice{best->blas, best->channels_last, best->threads, ""};
-  choice.reason = fmt::format("probed: {:.1f} ms a step, {:.1f} as libtorch is by itself",
+  choice.reason = fmt::format("probed: {:.1f} ms per step, {:.1f} with libtorch's defaults",
                               1e3 * best->seconds, 1e3 * before);
   return choice;
 }
@@ -167,7 +167,7 @@ ComputeChoice choose_compute(const ComputeWish& wish, const ProbeTask& task, int
   const Descriptor turn = wait_for_turn(cache);
   if (auto kept = kept_choice(cache, key)) return *kept;
 
-  // Threads and format first, with the first kernels; then the other kernels with the best of them.
+  // First threads and format with the first kernels; then the other kernels with the best of these.
   std::vector<Probed> probed;
   ComputeWish fixed = wish;
   for (const std::string& blas : kernels(wish)) {
@@ -179,7 +179,7 @@ ComputeChoice choose_compute(const ComputeWish& wish, const ProbeTask& task, int
   }
   if (probed.empty()) {
     ComputeChoice choice = plain;
-    choice.reason = "the probes failed; libtorch as it is";
+    choice.reason = "the probes failed; using libtorch's defaults";
     return choice;
   }
   const ComputeChoice choice = best_of(probed, plain);

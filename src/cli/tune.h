@@ -1,8 +1,9 @@
-// What libtorch leaves to chance, chosen by short probes: OpenBLAS's kernels, the memory format of
-// convolutions, the number of threads. The choice is printed, and kept for this machine and model.
+// Chooses by short probes what libtorch leaves to chance: OpenBLAS's kernels, the memory format of
+// convolutions, the number of threads. The choice is printed, and cached for this machine and
+// model.
 //
-// OpenBLAS chooses its kernels while it is loaded, so that each choice is probed in a process of
-// its own.
+// OpenBLAS chooses its kernels while it is loaded, so each choice is probed in a process of its
+// own.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +20,7 @@ struct ProbeTask {
   std::uint64_t batch = 64;
 };
 
-// `cores`: that this worker may use. `cache`: a file where choices are kept; empty: nowhere.
+// `cores`: the cores that this worker may use. `cache`: a file for choices; empty: none.
 ComputeChoice choose_compute(const ComputeWish& wish, const ProbeTask& task, int cores,
                              const std::filesystem::path& executable,
                              const std::filesystem::path& cache);

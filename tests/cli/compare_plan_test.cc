@@ -24,7 +24,7 @@ TEST(ComparePlan, SystemsAreKnownAndThereOnce) {
   EXPECT_THAT(parse_systems("pytorch,easgd"), ElementsAre("pytorch", "easgd"));
   EXPECT_THAT(parse_systems("caffeonspark"), ElementsAre("bigdl")) << "an alias";
   EXPECT_THAT(error_of([] { parse_systems("pytorch,eassgd"); }), HasSubstr("'easgd'"));
-  EXPECT_THAT(error_of([] { parse_systems("easgd,pytorch,easgd"); }), HasSubstr("there twice"));
+  EXPECT_THAT(error_of([] { parse_systems("easgd,pytorch,easgd"); }), HasSubstr("is repeated"));
   EXPECT_THAT(error_of([] { parse_systems("easgd,"); }), HasSubstr("empty"));
   EXPECT_THAT(error_of([] { parse_systems(""); }), HasSubstr("empty"));
 }

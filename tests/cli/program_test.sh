@@ -18,7 +18,7 @@ expect() {
 }
 
 expect 0 out '^shoal [0-9]+\.[0-9]+\.[0-9]+ \(commit ' --version
-expect 0 out 'doctor +what this machine has' --help
+expect 0 out 'doctor +list what this machine has' --help
 expect 1 err "unknown command 'docotr'. Did you mean 'doctor'\?" docotr
 expect 1 err "unknown option '--detials'. Did you mean '--details'\?" doctor --detials
 expect 1 err 'which command\?'
