@@ -29,12 +29,12 @@ bool is_whole(const at::Tensor& t) {
 
 void require_tensors(const Examples& examples, std::int64_t n) {
   const auto check = [n](const at::Tensor& t, const char* name) {
-    if (!t.defined()) throw DataError(fmt::format("the dataset gave no tensor {}", name));
+    if (!t.defined()) throw DataError(fmt::format("the dataset returned no tensor {}", name));
     if (t.dim() == 0 || t.size(0) != n)
       throw DataError(fmt::format("{} has shape {} for {} samples; its first dimension must be {}",
                                   name, text_of(t.sizes()), n, n));
     if (t.is_complex() || t.is_sparse())
-      throw DataError(fmt::format("{} is {}; needed are dense real numbers", name,
+      throw DataError(fmt::format("{} is {}; expected dense real numbers", name,
                                   t.is_sparse() ? "sparse" : "complex"));
   };
   check(examples.x, "x");
@@ -57,14 +57,15 @@ SampleShape shape_of(const Examples& examples, std::int64_t classes) {
     shape.target = TargetKind::Values;
     shape.classes = y.numel() / y.size(0);
     if (shape.classes == 0)
-      throw DataError(fmt::format("y has shape {}: nothing to learn", text_of(y.sizes())));
+      throw DataError(fmt::format("y has shape {}: there is no target", text_of(y.sizes())));
   } else if (y.dim() > 1 && shape.input == InputKind::Tokens && y.sizes() == x.sizes()) {
     shape.target = TargetKind::Next;
   } else if (y.dim() > 1) {
-    throw DataError(fmt::format(
-        "labels y of shape {}: needed is one for each sample, or for symbols one for each of them. "
-        "Give others as floating numbers, with a loss of your own that turns them back",
-        text_of(y.sizes())));
+    throw DataError(
+        fmt::format("labels y of shape {}: expected one per sample, or for symbols one per symbol. "
+                    "Give other targets as floating-point numbers, with a loss of your own that "
+                    "converts them back",
+                    text_of(y.sizes())));
   }
   return shape;
 }
@@ -76,7 +77,7 @@ void copy_out(const at::Tensor& tensor, std::vector<T>& to) {
   if (!to.empty()) std::memcpy(to.data(), t.template data_ptr<T>(), to.size() * sizeof(T));
 }
 
-// Asks for the samples, and checks that they are like the first.
+// Gets samples, and checks that they are like the first.
 class OwnSource final : public BatchSource {
  public:
   explicit OwnSource(std::shared_ptr<Samples> samples) : samples_(std::move(samples)) {
@@ -137,15 +138,15 @@ class OwnSource final : public BatchSource {
     return examples;
   }
 
-  // libtorch would say so without the sample's number.
+  // libtorch's own error would not name the sample.
   void require_labels(const std::vector<std::int64_t>& labels,
                       const std::vector<std::int64_t>& ids) const {
     const std::size_t each = ids.empty() ? 1 : labels.size() / ids.size();
     for (std::size_t i = 0; i < labels.size(); ++i)
       if (labels[i] < 0 || (shape_.classes > 0 && labels[i] >= shape_.classes))
         throw DataError(fmt::format(
-            "sample {} has label {}; labels are whole numbers from 0 on{}", ids[i / each],
-            labels[i], shape_.classes > 0 ? fmt::format(", below {}", shape_.classes) : ""));
+            "sample {} has label {}; labels are integers from 0{}", ids[i / each], labels[i],
+            shape_.classes > 0 ? fmt::format(", below {}", shape_.classes) : ""));
   }
 
   std::shared_ptr<Samples> samples_;
@@ -156,7 +157,7 @@ class OwnSource final : public BatchSource {
   std::pair<bool, bool> whole_;  // x, y
 };
 
-// All of it lies in two tensors.
+// All samples in two tensors.
 class TensorSamples final : public Samples {
  public:
   TensorSamples(at::Tensor x, at::Tensor y) : x_(std::move(x)), y_(std::move(y)) {}
@@ -180,7 +181,7 @@ class TensorSamples final : public Samples {
                       what, n, text_of(x_.sizes()), text_of(y_.sizes())));
     if (n == 0) throw ConfigError(fmt::format("{}: x and y have no samples", what));
   }
-  // So many of the samples, by number.
+  // Some of the samples, by number.
   std::shared_ptr<Samples> part(const std::vector<std::int64_t>& ids) {
     Examples examples = get(ids);
     return std::make_shared<TensorSamples>(std::move(examples.x), std::move(examples.y));
@@ -190,8 +191,8 @@ class TensorSamples final : public Samples {
   at::Tensor x_, y_;
 };
 
-// Tensors without a test set: some samples, drawn by the seed, are held out. They are copied, the
-// only time.
+// Tensors without a test set: some samples, drawn by the seed, are held out. This is the only copy
+// of them.
 Data hold_out(const Data& data, TensorSamples& all, Seed seed, double fraction) {
   const auto n = static_cast<std::uint64_t>(all.size());
   const auto held = static_cast<std::uint64_t>(static_cast<double>(n) * fraction);
@@ -238,7 +239,7 @@ OwnData open_own_data(const Data& given, Seed seed, double test_fraction) {
   if (test->shape().shape != train->shape().shape ||
       test->shape().target != train->shape().target ||
       test->target_shape() != train->target_shape())
-    throw ConfigError(fmt::format("the test data ({}) is not like the training data ({})",
+    throw ConfigError(fmt::format("the test data ({}) differs from the training data ({})",
                                   describe(test->shape()), describe(train->shape())));
   own.dataset.test = test;
   return own;

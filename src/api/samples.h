@@ -1,4 +1,4 @@
-// The user's tensors and datasets as the learner wants them.
+// Presents the user's tensors and datasets to the learner.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace shoal {
 
-// A dataset of the user's own, with the shape that its samples' targets had.
+// A dataset of the user, with the shape of its targets.
 struct OwnData {
   Dataset dataset;
   std::vector<std::int64_t> target_shape;  // of one sample
 };
 
-// Throws ConfigError or DataError: nothing in it, x and y of different length, types or shapes that
+// Throws ConfigError or DataError: no samples, x and y of different length, types or shapes that
 // cannot be trained on.
 OwnData open_own_data(const Data& data, Seed seed, double test_fraction);
 

@@ -19,9 +19,9 @@
 namespace shoal {
 namespace {
 
-// The user's module in the learner's hands, which moves its tensors into the memory of a run. That
-// ends before the module does: this gives the tensors their own memory back, with what was learnt
-// when the run got so far, else as it was.
+// The user's module, lent to the learner, which moves its tensors into the memory of a run. The
+// learner ends before the module does: this object then gives the tensors their own memory back,
+// with the trained values if the run got that far, otherwise the old ones.
 class Lent {
  public:
   explicit Lent(std::shared_ptr<torch::nn::Module> module) : module_(std::move(module)) {
@@ -35,16 +35,16 @@ class Lent {
   Lent(const Lent&) = delete;
   Lent& operator=(const Lent&) = delete;
 
-  // A parameter that has two names is in the layout, and here first, under one of them.
+  // A parameter with two names is in the layout, and here first, under one of them.
   void keep(const Layout& layout, std::span<const float> state) {
     const torch::NoGradGuard no_grad;
     for (Entry& e : entries_)
-      // libtorch takes no const memory; it is only read here.
+      // libtorch takes no const memory; it only reads it here.
       if (const TensorEntry* const entry = layout.find(e.name))
         e.own.copy_(view_of(*entry, const_cast<float*>(state.data())));
   }
 
-  // The values that it came with.
+  // The values before training.
   ModuleModel::Parts values() const {
     ModuleModel::Parts parts;
     for (const Entry& e : entries_)
@@ -57,7 +57,7 @@ class Lent {
   struct Entry {
     std::string name;
     at::Tensor tensor;  // the module's
-    at::Tensor own;     // its memory, wherever the tensor is moved to
+    at::Tensor own;     // its own memory, wherever the tensor points to
     bool parameter;
   };
   void add(const std::string& name, const at::Tensor& tensor, bool parameter) {
@@ -68,15 +68,15 @@ class Lent {
   std::vector<Entry> entries_;
 };
 
-// A prediction and a target that differ only in how their dimensions are written are meant to be
-// alike: n x 1 and n would be compared all with all.
+// Prediction and target may differ in singleton dimensions only: n x 1 and n would otherwise be
+// broadcast to n x n.
 at::Tensor squared_error(const at::Tensor& output, const at::Tensor& target) {
   TORCH_CHECK(output.numel() == target.numel(), "the model gives ", output.sizes(),
               ", the data has ", target.sizes());
   return at::mse_loss(output, target.view_as(output));
 }
 
-// Targets get the shape back that they had in the user's own tensors.
+// Gives targets the shape that they had in the user's own tensors.
 ModuleModel::Loss loss_of(const Loss& given, TargetKind kind,
                           const std::vector<std::int64_t>& target_shape, bool own) {
   if (kind != TargetKind::Values) {
@@ -101,12 +101,12 @@ Model::Made make(const Model& model) {
     return made;
   } catch (const c10::Error& error) {
     const std::string text = error.what_without_backtrace();
-    throw ConfigError(fmt::format("the model {} cannot be made: {}", model.name,
+    throw ConfigError(fmt::format("the model {} could not be constructed: {}", model.name,
                                   text.substr(0, text.find('\n'))));
   }
 }
 
-// Makes the network once and lends it to the learner; who asks again wants its first values.
+// Makes the network once and lends it to the learner; a second request gets its first values.
 ModelFactory factory_of(const Model& model, const ModuleModel::Loss& loss,
                         std::unique_ptr<Lent>& lent) {
   return [&model, loss, &lent]() -> std::unique_ptr<TorchModel> {
@@ -125,13 +125,13 @@ Rule rule_of_ones_own(const Training& training, const TrainFlags& flags) {
   if (flags.optimizer != "auto")
     throw ConfigError(
         fmt::format("--optimizer {} with the update rule {} of Training::update; "
-                    "leave one of them away",
+                    "omit one of them",
                     flags.optimizer, name));
   if (flags.eta == "auto")
-    throw ConfigError(fmt::format(
-        "Training::update: no step size is known that is usual with {}; give Training::eta, or "
-        "--lr on the command line",
-        name));
+    throw ConfigError(
+        fmt::format("Training::update: {} has no default learning rate; give Training::eta, or "
+                    "--lr on the command line",
+                    name));
   Rule rule = own_rule(training.update);
   rule.clip_norm = flags.clip_norm;
   return rule;
@@ -156,8 +156,8 @@ TrainFlags flags_of(const Training& training) {
   return flags;
 }
 
-// Those of `shoal train`, but for what the program has decided and for what must be known before
-// libtorch is loaded, which has happened.
+// The options of `shoal train`, except those that the program has decided and those that must be
+// known before libtorch is loaded.
 std::vector<Option> options_of(TrainFlags& flags, bool own_data) {
   std::vector<std::string> without{"--model", "--batch-norm", "--weight-norm", "--blas",
                                    "--no-tune"};
@@ -193,7 +193,7 @@ Trained trained_of(const TrainRun& run, std::shared_ptr<torch::nn::Module> modul
   return t;
 }
 
-// Of the launcher, when its workers have ended.
+// In the launcher, when its workers have ended.
 void follow_workers(TrainRun& run, ExitCode code) {
   if (code != ExitCode::kOk && code != ExitCode::kStopped)
     throw Error(fmt::format("the workers ended with status {}", static_cast<int>(code)));
@@ -201,14 +201,14 @@ void follow_workers(TrainRun& run, ExitCode code) {
   run.result.totals.left = code == ExitCode::kStopped;
 }
 
-// The flags are complete. What a worker of several has learnt is in the run's folder: its program
-// ends here, and that of the launcher goes on.
+// The flags are complete. The result of several workers is in the run folder: a worker's program
+// ends here, and the launcher's continues.
 Trained run_training(const Training& training, TrainRun& run) {
   static int calls = 0;
   if (++calls > 1 && run.topology.role != ProcessRole::Alone)
     throw ConfigError(
-        "--workers: every worker runs this program from its start, so that it can train only once "
-        "with several; train with one worker, or in another program");
+        "--workers: every worker runs this program from its start, so it can train only once "
+        "with several workers; train with one worker, or in another program");
   run.before_threads();
   OwnData own;
   const bool is_own = training.data.spec.empty();
@@ -285,7 +285,7 @@ int train(int argc, const char* const* argv, const Training& training) {
       run.take_signals = true;
       return run_training(training, run).stopped ? ExitCode::kStopped : ExitCode::kOk;
     };
-    parse_options(command, training.flags);  // as defaults: what the command line gives wins
+    parse_options(command, training.flags);  // as defaults: the command line takes precedence
   } catch (const ConfigError& error) {
     fmt::print(stderr, "{}: {}\n", command.name, error.what());
     return static_cast<int>(ExitCode::kUsage);

@@ -12,7 +12,7 @@
 namespace shoal {
 namespace {
 
-// Settings that make no other contestant: what is drawn, and what was measured for the simulator.
+// Settings that do not make another contestant: seeds, and costs measured for the simulator.
 bool is_aside(const std::string& key) {
   return key == "seed" || key == "ns-per-sample" || key == "ns-per-element" || key == "save-every";
 }
@@ -34,7 +34,7 @@ std::string value_of(const Settings& settings, const std::string& key) {
   return text;
 }
 
-// Adds to a label what sets it apart from others of the same name.
+// Adds to a label the differences from others of the same name.
 void add_differences(std::vector<Contestant>& all, const std::vector<Settings>& settings) {
   std::vector<std::string> labels;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -87,7 +87,7 @@ void add_numbers(Contestant& c) {
 
 // ---- The target
 
-// With every seed.
+// The best value reached with every seed.
 double best_of(const Contestant& c, bool accuracy) {
   double best = kUnknown;
   for (const CurvePoint& point : c.score) {
@@ -124,7 +124,7 @@ void reach_target(const Comparison& comparison, Contestant& c) {
 
 // ---- Winners
 
-using Costs = std::vector<Spread>;  // of each contestant; unknown: it is out
+using Costs = std::vector<Spread>;  // of each contestant; unknown: it does not compete
 
 std::optional<Winner> least_of(const Costs& costs) {
   std::vector<std::size_t> order;
@@ -143,7 +143,7 @@ std::optional<Winner> least_of(const Costs& costs) {
   return winner;
 }
 
-// Only who got there with every seed is in.
+// Only contestants that reached the target with every seed compete.
 Spread if_all(const Contestant& c, const Spread& spread) {
   return spread.n == c.runs.size() ? spread : Spread{};
 }
@@ -201,11 +201,11 @@ void add_title(Comparison& comparison) {
   comparison.title = fmt::format("{} on {}", listed(models), listed(data));
   if (models.size() > 1 || data.size() > 1)
     comparison.notes.emplace_back(
-        "These runs are not of one task: times and accuracies of different models or data do not "
+        "These runs have different tasks: times and accuracies of different models or data do not "
         "compare.");
   if (worlds.size() > 1)
     comparison.notes.emplace_back(
-        "Live and simulated runs stand side by side: times of simulated ones are virtual.");
+        "Live and simulated runs are compared: times of simulated ones are virtual.");
   if (sizes.size() > 1)
     comparison.notes.push_back(
         fmt::format("These runs have different numbers of workers: {}.", listed(sizes)));
@@ -231,7 +231,7 @@ Spread spread_of(std::span<const double> values) {
 }
 
 Comparison compare_runs(std::span<const FinishedRun> runs, std::optional<double> target) {
-  if (runs.empty()) throw ConfigError("no runs to report of: name at least one folder");
+  if (runs.empty()) throw ConfigError("no runs to report: name at least one folder");
   Comparison comparison;
   std::vector<Settings> settings;
   for (const FinishedRun& run : runs) {

@@ -8,11 +8,11 @@
 namespace shoal {
 namespace {
 
-constexpr std::size_t kPoints = 160;      // of a curve, at most
-constexpr std::size_t kExcerptRows = 8;   // workers, at most
-constexpr std::size_t kExcerptSteps = 4;  // of the first of them
+constexpr std::size_t kPoints = 160;      // maximum, per curve
+constexpr std::size_t kExcerptRows = 8;   // maximum number of workers
+constexpr std::size_t kExcerptSteps = 4;  // of the first worker
 
-// The mean of several runs' curves, point by point, as far as all of them go.
+// The mean of several runs' curves, point by point, up to the shortest.
 std::vector<CurvePoint> mean_of(const std::vector<std::vector<CurvePoint>>& curves) {
   std::vector<CurvePoint> mean;
   if (curves.empty()) return mean;
@@ -35,7 +35,7 @@ std::vector<CurvePoint> mean_of(const std::vector<std::vector<CurvePoint>>& curv
   return mean;
 }
 
-// Of one run: the mean loss of its steps in so many stretches of equal length.
+// The mean loss of a run's steps in stretches of equal length.
 std::vector<CurvePoint> loss_curve(const FinishedRun& run, std::size_t stretches) {
   std::vector<CurvePoint> curve;
   const double epoch = static_cast<double>(run.summary.samples);
@@ -49,7 +49,7 @@ std::vector<CurvePoint> loss_curve(const FinishedRun& run, std::size_t stretches
          k < (i + 1) * run.steps.size() / stretches; ++k) {
       const StepLine& step = run.steps[k];
       double& before = sent[step.node];
-      // A node that was started again counts from 0.
+      // A restarted node counts from 0.
       total += step.bytes_sent - (step.bytes_sent >= before ? before : 0);
       before = step.bytes_sent;
       samples += static_cast<double>(step.samples);
@@ -80,7 +80,7 @@ std::vector<CurvePoint> disagreement_curve(const FinishedRun& run) {
   return curve;
 }
 
-// Of all workers, in the mean; a worker's steps that were not recorded are not known.
+// The mean of all workers; the time of unrecorded steps is unknown.
 TimeShares time_of(const FinishedRun& run) {
   const Summary& s = run.summary;
   TimeShares time;
@@ -120,7 +120,8 @@ std::vector<double> staleness_of(const Contestant& c) {
   return bins;
 }
 
-// A few steps before the last of the run's first worker, and what all did meanwhile.
+// A few steps before the last one of the run's first worker, and the activity of all workers
+// meanwhile.
 Excerpt excerpt_of(const FinishedRun& run) {
   Excerpt excerpt;
   if (run.steps.empty()) return excerpt;
@@ -181,9 +182,9 @@ std::vector<CurvePoint> test_curve(const FinishedRun& run, bool by_accuracy) {
     if (value == value) curve.push_back(point);
   };
   const auto each = static_cast<double>(s.samples);
-  const double trained = s.samples_per_s * s.wall_s;  // samples
+  const double trained = s.samples_per_s * s.wall_s;  // number of samples
   for (const EvaluationRow& row : s.evaluations) {
-    // A last epoch that was not whole counts with the part that there was of it.
+    // An incomplete last epoch counts as the fraction that was trained.
     const bool last = row.step == s.steps && each > 0 && trained == trained;
     const double epochs = last ? trained / each : static_cast<double>(row.epoch);
     add(row.time_s, epochs, row.bytes_sent, by_accuracy ? row.test_accuracy : row.test_loss);

@@ -11,11 +11,11 @@ namespace shoal {
 // Fills in loss, score, disagreement, staleness, time and excerpt.
 void add_curves(Contestant& contestant, bool by_accuracy);
 
-// Of one run: what each evaluation gave. A run that says only how it ended has one point.
+// The result of each evaluation of a run. A run with only a final result has one point.
 std::vector<CurvePoint> test_curve(const FinishedRun& run, bool by_accuracy);
 
-// Where a curve first reaches the target, on a straight line from the point before; the first point
-// has none before it.
+// Where a curve first reaches the target, by linear interpolation; the first point has none before
+// it.
 std::optional<CurvePoint> first_reached(const std::vector<CurvePoint>& curve, double target,
                                         bool upwards);
 

@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// As text of a page, or the value of an attribute.
+// Escapes text for a page or an attribute.
 std::string escaped(std::string_view text) {
   std::string html;
   for (const char c : text) {
@@ -31,7 +31,7 @@ std::string escaped(std::string_view text) {
   return html;
 }
 
-// Inside a <script> no markup may begin.
+// No markup may begin inside a <script>.
 std::string in_script(const Json& json) {
   const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
   std::string safe;
@@ -89,7 +89,7 @@ Json data_of(const Comparison& comparison) {
   return data;
 }
 
-// ---- Parts that are there without a script
+// ---- Parts that need no script
 
 std::string table_html(const Comparison& c) {
   const std::vector<TableColumn> columns = table_of(c);

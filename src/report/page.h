@@ -1,5 +1,5 @@
-// report.html: a comparison as one page that needs nothing else, neither network nor server. Charts
-// are drawn by Chart.js (MIT), which is part of the page.
+// report.html: a comparison as one self-contained page, without network or server. Chart.js (MIT),
+// which is part of the page, draws the charts.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace shoal {
 
-// Whatever names and folders contain stays text.
+// Names and folders are escaped.
 std::string page_of(const Comparison& comparison);
 
 }  // namespace shoal

@@ -1,4 +1,4 @@
-// The files that a page is made of, as they were when this was built: cmake/EmbedText.cmake.
+// The files of a page, embedded at build time: cmake/EmbedText.cmake.
 #pragma once
 
 #include <string_view>

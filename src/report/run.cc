@@ -51,14 +51,13 @@ void parse_steps(std::string_view text, const std::string& file, FinishedRun& ru
     }
   }
   if (bad > 0 && run.steps.empty())
-    throw DataError(fmt::format("{}: none of its {} lines is a step of a run", file, bad));
+    throw DataError(fmt::format("{}: none of its {} lines is a step", file, bad));
   if (bad > 0)
-    run.warnings.push_back(
-        fmt::format("{}: {} lines are no steps, as if cut off; left out", file, bad));
+    run.warnings.push_back(fmt::format("{}: {} lines are incomplete and were ignored", file, bad));
   std::ranges::stable_sort(run.steps, {}, &StepLine::clock_s);
 }
 
-// Tracks of communication are those from here on (train/trace.cc).
+// Tracks of communication have numbers from here on (train/trace.cc).
 constexpr std::uint64_t kCommunication = 1001;
 
 void parse_trace(std::string_view text, const std::string& file, FinishedRun& run) {
@@ -76,7 +75,8 @@ void parse_trace(std::string_view text, const std::string& file, FinishedRun& ru
     }
   } catch (const Json::exception& error) {
     run.trace.clear();
-    run.warnings.push_back(fmt::format("{}: no timeline: {}; left out", file, error.what()));
+    run.warnings.push_back(
+        fmt::format("{}: ignored, because it is not a timeline: {}", file, error.what()));
   }
 }
 
@@ -97,8 +97,9 @@ FinishedRun parse_run(const std::string& folder, const RunTexts& texts) {
     throw DataError(fmt::format(
         "{}: {}", folder,
         texts.config.empty() && texts.metrics.empty()
-            ? "no folder of a run: there is no summary.json; `shoal train --out` makes one"
-            : "the run has not ended: there is no summary.json; go on with shoal train --resume"));
+            ? "not the folder of a run: there is no summary.json; `shoal train --out` makes one"
+            : "the run has not ended: there is no summary.json; continue it with shoal train "
+              "--resume"));
   run.summary = parse_summary(texts.summary, path("summary.json"));
   if (!texts.config.empty()) run.config = parse_config(texts.config, path("config.toml"));
   parse_steps(texts.metrics, path("metrics.jsonl"), run);

@@ -1,5 +1,4 @@
-// A finished run as its folder tells it: what reports are made of. Text in, values out; the caller
-// reads the files.
+// A finished run, parsed from the files of its folder, for reports. The caller reads the files.
 #pragma once
 
 #include <string>
@@ -12,7 +11,7 @@
 
 namespace shoal {
 
-// The files of a run folder (train/run_folder.h). An empty text: there is no such file.
+// The files of a run folder (train/run_folder.h). Empty: the file does not exist.
 struct RunTexts {
   std::string_view config, summary, metrics, trace;
 };
@@ -21,7 +20,7 @@ struct RunTexts {
 struct StepLine {
   NodeId node;
   std::uint64_t step = 0;
-  double clock_s = 0;  // when it was done
+  double clock_s = 0;  // at its end
   double loss = kUnknown;
   std::uint64_t samples = 0;
   double compute_s = 0, overlap_s = 0, wait_s = 0, update_s = 0;
@@ -30,7 +29,7 @@ struct StepLine {
   double begin_s() const { return clock_s - update_s - wait_s - compute_s; }
 };
 
-// Something that was under way between nodes, as trace.json has it.
+// A transfer between nodes, from trace.json.
 struct TraceBar {
   NodeId node;
   std::string name;
@@ -42,15 +41,15 @@ struct FinishedRun {
   Summary summary;
   std::vector<ConfigEntry> config;
   std::vector<StepLine> steps;  // of all nodes, by clock
-  std::vector<TraceBar> trace;  // communication alone
+  std::vector<TraceBar> trace;  // communication only
   std::vector<std::string> warnings;
 
-  // Time of training at this time of the clock: without evaluations.
+  // Training time, without evaluations, at this time of the clock.
   double trained_s(double clock_s) const;
 };
 
-// A line of metrics that was cut off is left out, with a warning. Throws DataError where there is
-// no summary, or nothing in a file is what it should be.
+// Ignores incomplete lines of metrics, with a warning. Throws DataError if there is no summary or a
+// file is malformed.
 FinishedRun parse_run(const std::string& folder, const RunTexts& texts);
 
 }  // namespace shoal

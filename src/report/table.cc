@@ -61,7 +61,7 @@ std::vector<TableColumn> table_of(const Comparison& c) {
     if (anybody(c, get))
       columns.push_back(column(c, std::move(name), std::move(help), get, text, best));
   };
-  TableColumn who{"system", "the recipe that was followed, and what sets it apart here", {}, {}};
+  TableColumn who{"system", "the recipe, and its differences from others here", {}, {}};
   for (const Contestant& one : c.contestants) who.cells.push_back(one.label);
   columns.push_back(std::move(who));
   if (c.target) {
@@ -84,17 +84,19 @@ std::vector<TableColumn> table_of(const Comparison& c) {
       [](const Contestant& one) -> const Spread& { return one.test_loss; }, plain_text,
       Best::Least);
   add(
-      "samples/s", "of all workers together",
+      "samples/s", "all workers together",
       [](const Contestant& one) -> const Spread& { return one.samples_per_s; }, plain_text,
       Best::Most);
   add(
       "time", "of training, without evaluations",
       [](const Contestant& one) -> const Spread& { return one.wall_s; }, time_text, Best::None);
   add(
-      "sent", "by a worker in all",
+      "sent", "by a worker, in total",
       [](const Contestant& one) -> const Spread& { return one.bytes; }, bytes_text, Best::Least);
   add(
-      "staleness", "updates between what a push is based on and what it changes, in the mean",
+      "staleness",
+      "mean number of updates between the parameters that a push is based on and those that it "
+      "changes",
       [](const Contestant& one) -> const Spread& { return one.staleness; }, plain_text, Best::None);
   add(
       "consensus error", "mean squared distance of the workers' models to the result, at the end",

@@ -8,7 +8,7 @@
 namespace shoal {
 namespace {
 
-// Of characters, not bytes.
+// Counts characters, not bytes.
 std::size_t length(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80; }));
@@ -19,7 +19,7 @@ std::string padded(const std::string& text, std::size_t width, bool left) {
   return left ? text + space : space + text;
 }
 
-// Columns that have no room any more are left to the page and to table.csv.
+// Columns without room are only in the page and table.csv.
 std::string table_text(const Comparison& c, std::size_t width) {
   std::vector<std::string> lines(c.contestants.size() + 1);
   std::size_t used = 0;
@@ -54,7 +54,7 @@ std::string bars_text(const Comparison& c, std::size_t width) {
   }
   if (longest <= 0) return "";
   std::string text =
-      "Where a worker's time went: # computing, + computing with gradients under way, . waiting, "
+      "How a worker's time was spent: # computing, + computing while sending, . waiting, "
       "u updating, - the rest\n";
   const double room = static_cast<double>(std::max<std::size_t>(width, names + 32) - names - 12);
   for (const Contestant& one : c.contestants) {

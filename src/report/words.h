@@ -1,4 +1,4 @@
-// What a comparison says in words and numbers, the same in text and page.
+// Words and numbers of a comparison, the same in text and page.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace shoal {
 
-// Who won, by what; a sentence each.
+// The winners; a sentence for each criterion.
 std::vector<std::string> verdict_of(const Comparison& comparison);
 
 std::string percent_text(double share);  // 91.2 %
@@ -19,16 +19,16 @@ std::string time_text(double seconds);   // 12.3 s
 std::string score_text(const Comparison& comparison, double value);
 std::string score_name(const Comparison& comparison);  // test accuracy, test loss
 
-// A row is a contestant; what nobody has is no column.
+// A row is a contestant; a column that no contestant has is omitted.
 struct TableColumn {
   std::string name;
   std::string help;
   std::vector<std::string> cells;
-  std::vector<std::size_t> best;  // of the contestants, by mean; none where it is no contest
+  std::vector<std::size_t> best;  // contestants, by mean; empty if the column is no competition
 };
 std::vector<TableColumn> table_of(const Comparison& comparison);
 
-// table.csv: all numbers as they are, a row for each contestant, for other programs.
+// table.csv: all numbers unrounded, a row for each contestant, for other programs.
 std::string csv_of(const Comparison& comparison);
 
 // For a terminal of this width.

@@ -170,7 +170,7 @@ TEST_F(Api, DataThatCannotBeIsRefusedInWords) {
   EXPECT_THAT(refused(data(x, at::zeros({64, 2, 2}, at::kLong))), HasSubstr("labels y of shape"));
   EXPECT_THAT(refused(data(x.select(1, 0), quadrants(x))), HasSubstr("x.unsqueeze(1)"));
   EXPECT_THAT(refused(data(x, quadrants(x), points(8).slice(1, 0, 3), quadrants(points(8)))),
-              HasSubstr("is not like the training data"));
+              HasSubstr("differs from the training data"));
   EXPECT_THAT(refused(data(x.slice(1, 0, 3), quadrants(x))),
               HasSubstr("the model does not fit the data (3 numbers, 4 classes)"));
   EXPECT_THAT(refused(Data()), HasSubstr("Training::data is empty"));

@@ -110,7 +110,7 @@ class Report(unittest.TestCase):
         shutil.copytree(self.runs[0], bad, dirs_exist_ok=True)
         (bad / "metrics.jsonl").write_text("nonsense\n")
         for arguments, words in (([], "name the folders"), ([self.scratch / "nowhere"], "no such folder"),
-                                 ([self.scratch], "no folder of a run"), ([half], "has not ended"),
+                                 ([self.scratch], "not the folder of a run"), ([half], "has not ended"),
                                  ([bad], "none of its 1 lines"), ([self.runs[0], "--target", "-1"], "--target")):
             with self.subTest(words=words):
                 done = shoal("report", *arguments, "--text")
@@ -124,7 +124,7 @@ class Report(unittest.TestCase):
         (torn / "metrics.jsonl").write_text(lines[:-40])
         done = shoal("report", torn, "--text")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("as if cut off", done.stdout)
+        self.assertIn("are incomplete", done.stdout)
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ TEST(FinishedRun, ALineThatWasCutOffIsLeftOutWithAWarning) {
 
 TEST(FinishedRun, WhatIsNoRunIsRefused) {
   RunTexts texts;
-  EXPECT_THAT(error_of_texts(texts), HasSubstr("runs/a: no folder of a run"));
+  EXPECT_THAT(error_of_texts(texts), HasSubstr("runs/a: not the folder of a run"));
   texts.config = "seed = 1\n";
   EXPECT_THAT(error_of_texts(texts), HasSubstr("the run has not ended"));
   texts.summary = "{\"system\": ";
@@ -164,7 +164,7 @@ TEST(Comparison, OtherTasksAreSaidToBe) {
   other.summary.workers = 4;
   const std::vector<FinishedRun> runs = {made_up({}), other};
   const Comparison c = compared(runs);
-  EXPECT_THAT(c.notes, testing::Contains(HasSubstr("not of one task")));
+  EXPECT_THAT(c.notes, testing::Contains(HasSubstr("have different tasks")));
   EXPECT_THAT(c.notes, testing::Contains(HasSubstr("different numbers of workers: 2, 4")));
 }
 
