@@ -42,7 +42,7 @@ std::string double_text(double value) {
   return text;
 }
 
-// A key, or what stands before its last dot; names of other than plain characters are quoted.
+// Quotes a key, or the part before its last dot, if it has other than plain characters.
 std::string key_text(std::string_view dotted) {
   std::string text;
   for (std::size_t at = 0; at <= dotted.size();) {

@@ -17,7 +17,7 @@ constexpr const char* kOptimizerPart = "optimizer.safetensors";
 constexpr std::string_view kWorkerPart = "worker-";
 constexpr std::string_view kWorkerPartEnd = ".safetensors";
 
-// "step 120" and so on, a line each; then the terms.
+// "step 120" and so on, one per line; then the terms.
 std::string to_text(const Progress& p, const std::vector<std::string>& terms) {
   std::string text = fmt::format("{}\nstep {}\nlineage {}\nepoch {}\n", kProgressBegin, p.step,
                                  p.lineage.value(), p.ledger.epoch);
@@ -45,7 +45,7 @@ std::uint64_t number_of(std::string_view line, std::string_view key, Step step) 
     if (n) return *n;
   }
   throw DataError(fmt::format(
-      "checkpoint of step {}: '{}' where '{} NUMBER' was expected; was it written by another "
+      "checkpoint of step {}: found '{}' instead of '{} NUMBER'; was it written by another "
       "version?",
       step, line, key));
 }
@@ -67,8 +67,7 @@ Progress parse_progress(std::string_view text, Step step, const std::vector<std:
     e.n = number_of(lines.next(), "count", step);
     const std::uint64_t end = number_of(lines.next(), "end", step);
     if (end >= kSampleEnds)
-      throw DataError(
-          fmt::format("checkpoint of step {}: samples ended as {}, which is no end", step, end));
+      throw DataError(fmt::format("checkpoint of step {}: {} is not an end of samples", step, end));
     e.end = static_cast<SampleEnd>(end);
     p.ledger.ended.push_back(e);
   }
@@ -77,13 +76,13 @@ Progress parse_progress(std::string_view text, Step step, const std::vector<std:
     if (kept != term)
       throw ConfigError(
           fmt::format("checkpoint of step {}: it was made with '{}', this run has '{}'\n"
-                      "Hint: resume with the same settings, or start anew in another folder",
+                      "Hint: resume with the same settings, or start a new run in another folder",
                       step, kept, term));
   }
   return p;
 }
 
-// A file for each worker that has something of its own. The headers go into `headers`.
+// A file for each worker with a state of its own. The headers go into `headers`.
 std::vector<SnapshotPart> worker_parts(const std::vector<KeptArray>& kept,
                                        std::deque<std::string>& headers) {
   std::vector<SnapshotPart> parts;
@@ -186,8 +185,8 @@ Task<bool> FolderCheckpointStore::load(Replica& replica) {
   if (!warnings_.empty()) node_.env.probe("checkpoints: a broken checkpoint was passed over");
   if (!restored.snapshot && !warnings_.empty())
     throw DataError(fmt::format(
-        "no checkpoint is whole, the last: {}\n"
-        "Hint: bring one back from a copy, or remove the folder `checkpoint` to start anew",
+        "all checkpoints are broken, the last one: {}\n"
+        "Hint: restore one from a copy, or remove the folder `checkpoint` to start again",
         warnings_.back()));
   if (!restored.snapshot) co_return false;
   Snapshot& snapshot = *restored.snapshot;

@@ -1,9 +1,10 @@
-// The CheckpointStore on checkpoints: replicas saved as snapshots through Files, loaded verified.
+// Implements CheckpointStore: saves replicas as snapshots through Files, and verifies them when
+// loading.
 //
 //   model.safetensors       parameters and buffers, under the module's own names
-//   optimizer.safetensors   the optimizer's slots, as 0.NAME, 1.NAME; when the rule has any
-//   worker-N.safetensors    what the worker that is node N had of its own, as arrays without shape
-//   progress                step, place in the epoch, and what must be the same to go on
+//   optimizer.safetensors   the optimizer's slots, as 0.NAME, 1.NAME; if the rule has any
+//   worker-N.safetensors    the state of worker N alone, as arrays without shape
+//   progress                step, position in the epoch, and terms that must match on resume
 #pragma once
 
 #include <string>
@@ -18,7 +19,7 @@ namespace shoal {
 
 class FolderCheckpointStore final : public CheckpointStore {
  public:
-  // `terms`: what a checkpoint and the run that goes on from it must agree on, beside the model:
+  // `terms`: settings that a checkpoint and the run that resumes it must share, besides the model:
   // "optimizer momentum". The layout outlives the checkpoints.
   FolderCheckpointStore(Node& node, std::string folder, const Layout& layout,
                         std::vector<std::string> terms = {});
@@ -26,7 +27,7 @@ class FolderCheckpointStore final : public CheckpointStore {
   Task<void> save(Replica& replica) override;
   Task<bool> load(Replica& replica) override;
 
-  // What the last load found broken and passed over.
+  // Broken checkpoints that the last load passed over.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:

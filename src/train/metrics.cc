@@ -7,7 +7,7 @@
 namespace shoal {
 namespace {
 
-// How long the UTF-8 sequence at the start of `text` is; 0: it is none.
+// The length of the UTF-8 sequence at the start of `text`; 0: it is malformed.
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned first = byte(0);
@@ -19,7 +19,7 @@ std::size_t utf8_length(std::string_view text) {
   if (n > text.size()) return 0;
   for (std::size_t i = 1; i < n; ++i)
     if ((byte(i) & 0xc0U) != 0x80) return 0;
-  // Longer than needed, a surrogate, or beyond the last character.
+  // Overlong, a surrogate, or beyond the last character.
   if (n == 3 && ((first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) > 0x9f))) return 0;
   if (n == 4 && ((first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) > 0x8f))) return 0;
   return n;
@@ -28,7 +28,7 @@ std::size_t utf8_length(std::string_view text) {
 }  // namespace
 
 std::string json_number(double value) {
-  // Seven digits are what a float32 has; more would only show how it was rounded.
+  // A float32 has seven digits; more would only show the rounding.
   return std::isfinite(value) ? fmt::format("{:.7g}", value) : "null";
 }
 

@@ -1,4 +1,4 @@
-// metrics.jsonl: what each node measured of each step, a line of JSON each.
+// metrics.jsonl: the measurements of each step by each node, one line of JSON each.
 #pragma once
 
 #include <limits>
@@ -14,32 +14,32 @@ inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();  //
 struct StepMetrics {
   NodeId node;
   Step step;
-  Generation view;  // in which it was made
+  Generation view;  // in which the step was made
   std::uint64_t epoch = 0;
-  Time time;               // when the step was done
-  double loss = kUnknown;  // mean over the samples of this node
+  Time time;               // at the end of the step
+  double loss = kUnknown;  // mean over this node's samples
   double accuracy = kUnknown;
   double eta = kUnknown;
   std::uint64_t samples = 0;  // of this node in this step
   double compute_s = 0;
-  double overlap_s = 0;  // of compute_s, with gradients under way
-  double wait_s = 0;     // for others
+  double overlap_s = 0;  // part of compute_s, beside communication
+  double wait_s = 0;     // for other nodes
   double update_s = 0;
-  Bytes bytes_sent;             // since the node was last started
-  double staleness = kUnknown;  // steps between the parameters read and those updated
+  Bytes bytes_sent;             // since the last start of the node
+  double staleness = kUnknown;  // updates between the parameters read and those updated
 };
 
 std::string to_json_line(const StepMetrics& metrics);
-// A number as JSON has it: null for what JSON has no number for.
+// A number in JSON; null for infinity and NaN.
 std::string json_number(double value);
-std::string json_string(std::string_view text);  // in quotes; what is not UTF-8 becomes U+FFFD
+std::string json_string(std::string_view text);  // quoted; malformed UTF-8 becomes U+FFFD
 
 class MetricsLog {
  public:
   MetricsLog(Files& files, std::string path)
       : file_(files, std::move(path), StreamedFile::Kind::Lines) {}
 
-  // Several nodes may add to one file, as long as appends to it are atomic, as on a local disk.
+  // Several nodes may write to one file if appends to it are atomic, as on a local disk.
   Task<void> add(const StepMetrics& metrics) {
     const std::string line = to_json_line(metrics);
     co_await file_.add(line, metrics.time);

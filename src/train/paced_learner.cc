@@ -51,7 +51,7 @@ double Pace::total() const {
 
 Pace parse_pace(std::string_view text, const std::vector<Elements>& buckets) {
   const auto numbers = require_numbers<double>(
-      "--ns-per-sample", text, "nanoseconds: in all, or of forward and of each bucket",
+      "--ns-per-sample", text, "nanoseconds: in total, or of forward and of each bucket",
       {.least = 0});
   Pace pace;
   if (numbers.size() == 1) {
@@ -65,10 +65,10 @@ Pace parse_pace(std::string_view text, const std::vector<Elements>& buckets) {
     return pace;
   }
   if (numbers.size() != buckets.size() + 1)
-    throw ConfigError(
-        fmt::format("--ns-per-sample {}: {} numbers; forward and {} buckets are {}. Take one for "
-                    "all, or so many",
-                    text, numbers.size(), buckets.size(), buckets.size() + 1));
+    throw ConfigError(fmt::format(
+        "--ns-per-sample {}: {} numbers, but forward and {} buckets are {}. Give one for "
+        "the total, or that many",
+        text, numbers.size(), buckets.size(), buckets.size() + 1));
   pace.forward = numbers[0];
   pace.backward.assign(numbers.begin() + 1, numbers.end());
   return pace;
@@ -82,12 +82,12 @@ std::string to_text(const Pace& pace) {
 
 std::unique_ptr<PhantomLearner> phantom_of(const Pace& pace, const std::vector<Elements>& buckets) {
   SHOAL_CHECK_EQ(pace.backward.size(), buckets.size());
-  // Layers go forward; the first bucket is the last layer's.
+  // Layers are in forward order; the first bucket belongs to the last layer.
   std::vector<PhantomLayer> layers;
   for (std::size_t i = buckets.size(); i-- > 0;)
     layers.push_back(
         {fmt::format("bucket {}", i), buckets[i], Elements(0), cost(pace.backward[i], 1)});
-  // Forward goes by backward, of which it is a part of its own in every layer.
+  // Forward is derived from backward, with a fraction of its own in every layer.
   Elements left = cost(pace.forward, 1);
   const double backward = pace.total() - pace.forward;
   for (std::size_t i = 1; i < layers.size() && backward > 0; ++i) {

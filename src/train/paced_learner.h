@@ -1,5 +1,5 @@
-// A learner at a given pace: its results are another learner's, its time in simulation is that of a
-// profile, measured or made up. The phantom of the same pace takes the same time and has no
+// A learner with given costs: its results are those of another learner, its time in simulation that
+// of a profile, measured or made up. A phantom with the same costs takes the same time and has no
 // results.
 #pragma once
 
@@ -13,27 +13,27 @@
 
 namespace shoal {
 
-// Nanoseconds of one sample, which Work::Forward and Work::Backward count as elements.
+// Nanoseconds per sample; Work::Forward and Work::Backward count them as elements.
 struct Pace {
   double forward = 0;
-  std::vector<double> backward;  // until each bucket is ready, after the one before it
+  std::vector<double> backward;  // time between each bucket and the one before
 
   double total() const;
 };
 
-// "412000": all of it; a third is forward, the rest goes by the buckets' sizes.
-// "120000,90000,1000": forward, then each bucket. Throws ConfigError.
+// "412000": the total; a third is forward, the rest is divided by bucket size. "120000,90000,1000":
+// forward, then each bucket. Throws ConfigError.
 Pace parse_pace(std::string_view text, const std::vector<Elements>& buckets);
 std::string to_text(const Pace& pace);  // the second form
 
-// REQUIRES: as many buckets as the pace has.
+// REQUIRES: as many buckets as in the pace.
 std::unique_ptr<PhantomLearner> phantom_of(const Pace& pace, const std::vector<Elements>& buckets);
 
-// Several nodes of one simulated world may share it, and with it the other learner: that one is
-// called inside single pieces of work, and nothing is fetched ahead.
+// Several nodes of one simulated world may share it, and with it the inner learner, which is called
+// inside single pieces of work; nothing is fetched ahead.
 class PacedLearner final : public Learner {
  public:
-  // `inner` outlives this.
+  // `inner` outlives this object.
   PacedLearner(Learner& inner, Pace pace) : inner_(inner), pace_(std::move(pace)) {}
 
   const Layout& layout() const override { return inner_.layout(); }

@@ -56,7 +56,7 @@ std::string of(std::uint64_t at, std::uint64_t all) {
   return all == 0 ? std::to_string(at) : fmt::format("{}/{}", at, all);
 }
 
-// One thing on the line, and how dear it is: the last to be left out has the smallest number.
+// A field of the line and its priority: fields with large numbers are omitted first.
 struct Field {
   int order;
   std::string text;
@@ -131,7 +131,7 @@ std::string ProgressText::end() { return erase(); }
 
 void ProgressText::note(const ProgressNow& now) {
   if (!recent_.empty() && now.time - recent_.back().time < kRecentApart) return;
-  // A run that was set back to a checkpoint counts from there.
+  // A run that was reset to a checkpoint counts from there.
   if (!recent_.empty() && (now.step < recent_.back().step || now.samples < recent_.back().samples))
     recent_.clear();
   recent_.push_back(now);

@@ -1,5 +1,5 @@
-// What a person sees while a run goes on: on a terminal one line that is redrawn, elsewhere lines
-// that become rarer. Text in, text out: the caller prints it, and says when it is now.
+// Progress for people during a run: on a terminal a line that is redrawn, elsewhere lines that
+// become rarer. Text in, text out: the caller prints it, and gives the time.
 #pragma once
 
 #include <cstdint>
@@ -18,20 +18,20 @@ struct Screen {
   std::size_t width = 80;
 };
 
-// Where the run stands. What counts up does so from the start of the run.
+// The state of the run. Counters begin at the start of the run.
 struct ProgressNow {
   Time time;
   std::uint64_t epoch = 0;   // from 1
-  std::uint64_t epochs = 0;  // 0: the run ends by steps
+  std::uint64_t epochs = 0;  // 0: the number of steps is given
   Step step;
-  Step steps;  // 0: nobody knows yet how many there will be
+  Step steps;  // 0: unknown yet
   double loss = kUnknown;
   double accuracy = kUnknown;  // 0 to 1
   std::uint64_t samples = 0;
   double compute_s = 0;
   double wait_s = 0;
   Bytes bytes_sent;
-  double left_s = kUnknown;  // until the run ends by time
+  double left_s = kUnknown;  // if the run ends by time
 };
 
 struct EpochRow {
@@ -48,20 +48,20 @@ class ProgressText {
  public:
   explicit ProgressText(Screen screen) : screen_(screen) {}
 
-  // What to print now; often nothing.
+  // Returns the text to print now; often empty.
   std::string step(const ProgressNow& now);
-  // Always a line of its own.
+  // Always a separate line.
   std::string epoch_end(const EpochRow& row, std::uint64_t epochs);
-  // Anything else that is printed between: takes the live line away first.
+  // For any other text printed in between: removes the live line first.
   std::string line(std::string_view text);
   std::string end();
 
  private:
-  // Medians of recent rates: neither the first step, nor a pause, nor a burst moves the time left.
+  // Medians of recent rates: the first step, a pause or a burst does not change the remaining time.
   struct Rates {
     double steps_per_s = kUnknown;
     double samples_per_s = kUnknown;
-    double waiting = kUnknown;  // share of the time
+    double waiting = kUnknown;  // fraction of the time
   };
   void note(const ProgressNow& now);
   Rates rates() const;
@@ -72,13 +72,13 @@ class ProgressText {
   std::deque<ProgressNow> recent_;
   std::optional<Time> start_;
   std::optional<Time> printed_;
-  bool live_ = false;  // the cursor stands behind a live line
+  bool live_ = false;  // the cursor is behind a live line
 };
 
 // The table at the end of a run; empty for no rows.
 std::string epoch_table(std::span<const EpochRow> rows);
 
-// Numbers as people read them.
+// Numbers for people.
 std::string short_count(double n);           // 950, 12.3k, 4.56M
 std::string short_bytes(Bytes bytes);        // 1.23 GB
 std::string short_duration(double seconds);  // 0:42, 3:07:21

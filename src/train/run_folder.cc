@@ -51,7 +51,7 @@ Task<void> RunFolder::write_config(std::vector<ConfigEntry> entries) {
 }
 
 Task<void> RunFolder::add(const StepMetrics& metrics) {
-  const StepMetrics copy = metrics;  // The caller's may be gone before the disk is done.
+  const StepMetrics copy = metrics;  // the caller's may be destroyed before the disk is done
   co_await metrics_.add(copy);
   if (!options_.events || !own_events_) co_return;
   const std::vector<Scalar> scalars = scalars_of(copy);

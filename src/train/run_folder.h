@@ -1,4 +1,4 @@
-// What a run leaves behind, live or simulated:
+// The files of a run, live or simulated:
 //
 //   config.toml              resolved options, enough to repeat the run      config_file.h
 //   metrics.jsonl            a line per step and node, while it runs         metrics.h
@@ -23,14 +23,14 @@
 
 namespace shoal {
 
-// Whole or not at all, whatever crashes: a temporary file, synced, then renamed. Who writes a file
-// that others write as well has a temporary one of its own.
+// Atomic under any crash: writes a temporary file, syncs it, then renames it. If several processes
+// write the file, each has a temporary file of its own.
 Task<void> write_whole(Files& files, std::string path, std::string text, NodeId writer);
 
 struct RunFolderOptions {
-  std::string folder;        // in the job's folder; "" is that itself
+  std::string folder;        // within the job's folder; "": that folder itself
   bool events = true;        // for TensorBoard; one node of a run writes them
-  std::string host = "sim";  // part of the events' name
+  std::string host = "sim";  // part of the event file's name
   double wall_start_s = 0;   // wall-clock time at Time(0), for TensorBoard
   NodeId writer{};
 };
@@ -42,12 +42,12 @@ class RunFolder {
   RunFolder(Files& files, RunFolderOptions options);
 
   Task<void> write_config(std::vector<ConfigEntry> entries);
-  // Whether this node is the one that writes TensorBoard's events, if anybody does.
+  // Whether this node writes TensorBoard's events, if any node does.
   void write_events(bool own) { own_events_ = own; }
   Task<void> add(const StepMetrics& metrics);
-  // Values that are not a step's, such as test/accuracy at the end of an epoch.
+  // Values that do not belong to a step, such as test/accuracy at the end of an epoch.
   Task<void> add(Time now, Step step, std::span<const Scalar> scalars);
-  // Makes what was streamed survive a crash; later calls may go on.
+  // Makes streamed data survive a crash; later calls may follow.
   Task<void> flush();
   Task<void> write_trace(const Trace& trace);
   Task<void> write_summary(const Summary& summary);

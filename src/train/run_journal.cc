@@ -7,7 +7,7 @@
 namespace shoal {
 namespace {
 
-// How long between `begin` and `end` at least one bucket was under way.
+// How long between `begin` and `end` at least one bucket was in flight.
 Duration under_way(std::vector<ExchangeSpan> spans, Time begin, Time end) {
   std::ranges::sort(spans, {}, &ExchangeSpan::begin);
   Duration sum{};
@@ -21,11 +21,11 @@ Duration under_way(std::vector<ExchangeSpan> spans, Time begin, Time end) {
   return sum;
 }
 
-// A long step of one that waits and a short one of one that was waited for may take turns.
+// Long steps of a waiting worker and short ones of the worker that was waited for may alternate.
 constexpr std::uint64_t kStepsEach = 4;
 
-// Steps at the beginning that do not count: memory is touched for the first time, buckets are
-// tuned. Of few steps a quarter.
+// The first steps do not count: memory is touched for the first time and buckets are tuned. If
+// there are few steps, a quarter of them.
 std::size_t first_steps(std::size_t steps) { return std::min<std::size_t>(10, steps / 4); }
 
 }  // namespace
@@ -64,7 +64,7 @@ RunJournal::RunJournal(Node& node, RunFolder& folder, RunJournalOptions options)
 void RunJournal::view_begun(const View& view) {
   view_ = view.generation;
   const bool ends_now = std::exchange(ending_, view.ending) != view.ending;
-  // Lives are counted from 1, so that each tells how many of its node were lost before.
+  // Incarnations are counted from 1, so each tells how often its node was lost before.
   for (const Member& m : view.members)
     if (m.incarnation > Incarnation(1)) lives_[m.node] = m.incarnation;
   std::uint64_t replaced = 0;
@@ -93,7 +93,7 @@ Duration RunJournal::trained(Time now) const {
   return now - totals_.begin - totals_.evaluation + totals_.missed;
 }
 
-// One asks for all: they stop after the same step, in the view that follows.
+// One worker asks for all: they stop after the same step, in the view that follows.
 void RunJournal::end_if_spent(Time now) {
   if (options_.budget <= Duration::zero() || !totals_.speaks || asked_ == view_) return;
   if (ending_ != Ending::No || trained(now) < options_.budget) return;
@@ -128,7 +128,7 @@ Task<void> RunJournal::step_done(StepReport report) {
   totals_.samples += report.samples;
   const bool early = report.computed != Time();
   const Time computed = early ? report.computed : now - report.update - report.wait;
-  // One that was begun early goes on while the buckets of the step before are under way.
+  // A gradient that was begun early continues while the buckets of the step before are in flight.
   std::vector<ExchangeSpan> spans = report.exchanges;
   spans.insert(spans.end(), last_spans_.begin(), last_spans_.end());
   const Duration overlap = std::min(
@@ -241,7 +241,7 @@ void RunJournal::saved(Step step) { (void)step; }
 void RunJournal::chosen(const std::string& what) { show(fmt::format("exchange  {}\n", what)); }
 
 Task<void> RunJournal::close() {
-  if (totals_.rows.empty()) totals_.train = epoch_score_;  // nothing was held out for a test
+  if (totals_.rows.empty()) totals_.train = epoch_score_;  // without a test set
   totals_.step_s = usual_step(step_s_, options_.period);
   if (step_s_.size() > 1)
     totals_.bytes_per_step = static_cast<double>((node_.endpoint.sent() - sent_before_).value()) /

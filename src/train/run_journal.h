@@ -1,4 +1,4 @@
-// The journal of a worker that leaves a run folder behind and shows its progress.
+// RunJournal: writes a worker's run folder and shows its progress.
 #pragma once
 
 #include <atomic>
@@ -17,16 +17,17 @@
 namespace shoal {
 
 struct RunJournalOptions {
-  std::uint64_t epochs = 0;  // for the progress shown; 0: the run ends by steps
+  std::uint64_t epochs = 0;  // for the progress; 0: the number of steps is given
   Step steps;
-  std::uint64_t nodes = 1;  // workers and servers, when none is missing
+  std::uint64_t nodes = 1;  // workers and servers, if none is missing
   Screen screen;
   bool quiet = false;                                 // no progress, only warnings
   std::function<void(const std::string&)> print;      // to the user
-  std::function<void(const std::string&)> warn = {};  // at once, also when quiet
-  Duration budget{};         // of training, without evaluations; 0: none. Then the job ends.
-  std::uint64_t period = 1;  // steps after which a worker does the same again
-  // Set by a signal: leave. For a worker that is alone: the others would not know.
+  std::function<void(const std::string&)> warn = {};  // prints at once, even if quiet
+  Duration budget{};         // training time without evaluations, after which the job ends; 0: no
+                             // limit
+  std::uint64_t period = 1;  // steps after which a worker's activity repeats
+  // Set by a signal: leave. Only for a worker that is alone, because the others would not know.
   const std::atomic<bool>* stop = nullptr;
 };
 
@@ -34,37 +35,39 @@ struct RunJournalOptions {
 struct RunTotals {
   std::vector<EpochRow> rows;
   std::vector<EvaluationRow> evaluations;
-  Score train;  // of the last evaluated epoch, else of all steps made here; this worker's share
+  Score train;  // this worker's share; of the last evaluated epoch, else of all steps made here
   Score test;   // of the last evaluation
   std::optional<Score> members;  // of an ensemble, in that evaluation
   std::uint64_t samples = 0;
   Step steps;  // made here, without those before a resume
   Duration compute{}, overlap{}, wait{}, update{}, evaluation{};
   Time begin, end;
-  double step_s = kUnknown;          // of a usual step; usual_step()
-  double bytes_per_step = kUnknown;  // sent, since the first steps
-  Duration missed{};                 // of the run, before this life of the worker
+  double step_s = kUnknown;          // a typical step; see usual_step()
+  double bytes_per_step = kUnknown;  // sent, without the first steps
+  Duration missed{};                 // time of the run before this incarnation of the worker
   bool left = false;                 // before the last step
   std::uint64_t lost_nodes = 0;
   Staleness staleness;  // of all pushes to servers
   std::vector<double>
-      consensus;       // of the workers' models at the end of each epoch, if they have some
-  bool speaks = true;  // for all workers: shows progress and writes what is written once
-  bool late = false;   // only since the last step, so that another may have done so before it left
+      consensus;       // consensus errors at the end of each epoch, if workers have models of their
+                       // own
+  bool speaks = true;  // this worker shows the progress and writes the files that exist once
+  bool late = false;   // it speaks only since the last step, so another worker may have written
+                       // them before it left
 };
 
-// Who speaks for the members of a view: the worker that was lost least often, so that it knows most
-// of the run; of several the first. Nobody where no worker is.
+// The speaker of a view: the worker that was lost least often, because it knows most of the run;
+// the first of several. Nobody if there is no worker.
 NodeId spokesman(const View& view);
 
-// How long a step usually takes: the median of the means of a few steps each, some whole periods,
-// without those at the beginning. Unknown of none.
+// The typical time of a step: the median of means over a few steps each (whole periods), without
+// the first steps. Unknown if there are none.
 double usual_step(std::span<const float> seconds, std::uint64_t period);
 
 // Thread safety: none; it belongs to the node's thread.
 class RunJournal final : public Journal {
  public:
-  // All outlive this.
+  // All arguments outlive this object.
   RunJournal(Node& node, RunFolder& folder, RunJournalOptions options);
 
   void view_begun(const View& view) override;
@@ -75,7 +78,7 @@ class RunJournal final : public Journal {
   void chosen(const std::string& what) override;
   Ending leave() override;
 
-  // What is waiting is written, and the live line ended.
+  // Writes pending data, and ends the live line.
   Task<void> close();
   const RunTotals& totals() const { return totals_; }
   const Trace& trace() const { return trace_; }
@@ -95,18 +98,18 @@ class RunJournal final : public Journal {
   Trace trace_;
   RunTotals totals_;
   Generation view_;
-  std::map<NodeId, Incarnation> lives_;  // the last that was seen, of nodes that had others before
-  // Nodes, if a step is made in this view, or it is the first that is ending: in later ones who is
-  // not there may have left in peace. Who was replaced was lost in any case.
+  std::map<NodeId, Incarnation> lives_;  // the last known incarnation of nodes that were restarted
+  // Counts nodes if a step is made in this view, or if it is the first ending one: in later views a
+  // missing node may have left in an orderly way. A replaced incarnation was lost in any case.
   std::uint64_t lost_ = 0;
   Ending ending_ = Ending::No;            // of the view
-  Generation asked_;                      // in this view, that the job ends
+  Generation asked_;                      // the view in which the end of the job was requested
   Score epoch_score_;                     // since the last evaluation
-  Time epoch_begin_{};                    // when it ended
+  Time epoch_begin_{};                    // the end of that evaluation
   std::vector<ExchangeSpan> last_spans_;  // of the last step
-  Time step_begin_{};                     // when the last step or evaluation ended
+  Time step_begin_{};                     // the end of the last step or evaluation
   std::vector<float> step_s_;
-  Bytes sent_before_;  // the first step that counts
+  Bytes sent_before_;  // at the first step that counts
   std::uint64_t epoch_samples_ = 0;
   bool started_ = false;
 };

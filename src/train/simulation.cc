@@ -14,7 +14,7 @@ struct SimulatedJob {
   const TrainPlan& plan;
   Learner& learner;
   const RunJournalOptions& journal;
-  std::map<NodeId, TrainResult> results;  // of those that got to the end
+  std::map<NodeId, TrainResult> results;  // of workers that finished
 };
 
 Task<void> worker(Node& node, SimulatedJob& job) {
@@ -24,7 +24,7 @@ Task<void> worker(Node& node, SimulatedJob& job) {
   job.results[node.id] = std::move(result);
 }
 
-// Of whoever spoke for all at the end, with means over all.
+// The result of the speaker at the end, with means over all workers.
 TrainResult result_of(const SimulatedJob& job) {
   const auto speaks = [](const auto& entry) { return entry.second.totals.speaks; };
   const auto speaker = std::ranges::find_if(job.results, speaks);
@@ -52,7 +52,7 @@ SimulationResult simulate(const TrainPlan& plan, Learner& learner, const Simulat
                           const SimDisk::Visit& keep) {
   SHOAL_CHECK_EQ(simulation.cluster.nodes.size(), plan.workers + plan.recipe.ps.servers);
   SimulatedJob job{plan, learner, simulation.journal, {}};
-  Recorder recorder(1);  // Hash and checkers are asked for, nobody's last events.
+  Recorder recorder(1);  // only for the hash and the checkers, not for the last events
   std::vector<std::unique_ptr<Checker>> checkers;
   if (plan.audit) checkers = all_checkers();
   for (const auto& checker : checkers) recorder.observe(*checker);

@@ -1,4 +1,4 @@
-// A training run in the simulator: the workers of a plan run the program that they run live, in a
+// Runs a training in the simulator: the workers of a plan run the same program as live, in a
 // simulated cluster, with faults.
 #pragma once
 
@@ -13,21 +13,21 @@ namespace shoal {
 
 struct Simulation {
   Cluster cluster;              // a node for each worker of the plan, then the servers
-  FaultPlan faults;             // none: all are in one view from the start to the end
-  std::size_t workers_min = 1;  // with fewer the others wait
-  RunJournalOptions journal;    // of whoever speaks for all
+  FaultPlan faults;             // none: all nodes are in one view from the start to the end
+  std::size_t workers_min = 1;  // with fewer workers the others wait
+  RunJournalOptions journal;    // of the speaker
 };
 
 struct SimulationResult {
   Outcome outcome;
-  std::size_t ended = 0;  // workers that got to the end
-  std::string violation;  // of an invariant, the first; empty: all hold
-  // Of whoever spoke for all at the end; its summary has means over all that ended.
+  std::size_t ended = 0;  // workers that finished
+  std::string violation;  // of the first broken invariant; empty: all hold
+  // Of the speaker at the end; its summary has means over all that finished.
   TrainResult train;
 };
 
-// `learner` serves all workers. A plan with an audit is watched by every checker. What the run
-// leaves behind is handed to `keep`, a file more than once when it changes at the end.
+// `learner` serves all workers. Every checker watches a plan with an audit. Files of the run are
+// passed to `keep`, some more than once if they change at the end.
 SimulationResult simulate(const TrainPlan& plan, Learner& learner, const Simulation& simulation,
                           const SimDisk::Visit& keep);
 

@@ -27,7 +27,7 @@ Task<void> StreamedFile::add(std::string_view text, Time now) {
 
 Task<void> StreamedFile::flush() {
   if (waiting_.empty()) co_return;
-  // Taken out first: if the append fails, nobody knows how much of it is there.
+  // Moved out first: if the append fails, it is unknown how much of it was written.
   std::string text = std::exchange(waiting_, {});
   const ConstBuf content = const_buf(std::span<const char>(text));
   if (kind_ == Kind::Lines) {

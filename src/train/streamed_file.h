@@ -1,5 +1,5 @@
-// A file that grows while a run goes on: what is added waits in memory for at most a second or 64
-// KiB, so that a step costs no call to the disk and a killed run loses no more than that.
+// A file that grows during a run. Additions wait in memory for at most a second or 64 KiB, so that
+// a step makes no call to the disk and a killed run loses no more than that.
 #pragma once
 
 #include <optional>
@@ -12,17 +12,17 @@
 
 namespace shoal {
 
-// Thread safety: none; at most one call at a time. `files` outlives this.
+// Thread safety: none; at most one call at a time. `files` outlives this object.
 class StreamedFile {
  public:
-  // Lines: also others may write them, and one that was killed may have left half of one.
+  // Lines: other processes write to the file as well, and a killed one may have left half a line.
   enum class Kind { Records, Lines };
   StreamedFile(Files& files, std::string path, Kind kind);
 
-  // Throws DataError (full disk); what was waiting is lost then, and the next call goes on.
+  // Throws DataError (full disk); the pending data is lost then, and later calls continue.
   Task<void> add(std::string_view text, Time now);
   Task<void> flush();
-  Task<void> close();  // flushes, and makes it survive a crash
+  Task<void> close();  // flushes and syncs
   const std::string& path() const { return path_; }
 
  private:
@@ -31,7 +31,7 @@ class StreamedFile {
   Kind kind_;
   bool written_ = false;
   std::string waiting_;
-  std::optional<Time> last_;  // when it was last empty
+  std::optional<Time> last_;  // the last time when nothing was pending
 };
 
 }  // namespace shoal

@@ -9,7 +9,7 @@
 namespace shoal {
 namespace {
 
-using Json = nlohmann::ordered_json;  // keys stay in the order in which people read them
+using Json = nlohmann::ordered_json;  // keys keep the order in which people read them
 
 Json object_of(const std::vector<std::pair<std::string, std::string>>& pairs) {
   Json object = Json::object();
@@ -28,7 +28,7 @@ Json object_of(const SummaryLedger& ledger) {
   return object;
 }
 
-// How many pushes were 0, 1, .. updates late; without the zeros at its end.
+// The number of pushes that were 0, 1, .. updates late, without trailing zeros.
 Json histogram_of(const Staleness& staleness) {
   std::vector<std::uint64_t> bins = staleness.bins;
   while (!bins.empty() && bins.back() == 0) bins.pop_back();
@@ -62,7 +62,7 @@ double number(const Json& json, const char* key) {
   return value.is_null() ? kUnknown : value.get<double>();
 }
 
-// Of a key that older runs do not have.
+// For a key that older runs do not have.
 double number(const Json& json, const char* key, double otherwise) {
   return json.contains(key) ? number(json, key) : otherwise;
 }
@@ -143,7 +143,7 @@ std::string to_json(const Summary& s) {
   json["lost_nodes"] = s.lost_nodes;
   json["ledger"] = object_of(s.ledger);
   json["params_sha256"] = s.params_sha256;
-  // As text: many readers keep numbers as doubles, which would round it.
+  // As text, because many readers would round it as a double.
   if (s.trace_hash) json["trace_hash"] = fmt::format("{:016x}", *s.trace_hash);
   for (const auto& [key, value] : s.notes) json[key] = value;
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -192,7 +192,7 @@ Summary parse_summary(std::string_view text, const std::string& file) {
     json.at("lost_nodes").get_to(s.lost_nodes);
     json.at("params_sha256").get_to(s.params_sha256);
   } catch (const Json::exception& error) {
-    throw DataError(fmt::format("{}: no summary of a run: {}", file, error.what()));
+    throw DataError(fmt::format("{}: not the summary of a run: {}", file, error.what()));
   }
   return s;
 }

@@ -20,7 +20,7 @@ constexpr std::array<std::uint32_t, 256> crc_table() {
 }
 constexpr std::array<std::uint32_t, 256> kCrcTable = crc_table();
 
-// A checksum of data that holds checksums would be weak; TensorFlow rotates and shifts it.
+// A checksum of data that contains checksums would be weak; TensorFlow rotates and shifts it.
 std::uint32_t masked(std::uint32_t crc) { return std::rotr(crc, 15) + 0xA282EAD8U; }
 
 template <class T>
@@ -36,7 +36,7 @@ std::string varint(std::uint64_t value) {
   return bytes + static_cast<char>(value);
 }
 
-// The kinds of field that we need, after the protocol buffers encoding.
+// The field types that we need, in the encoding of protocol buffers.
 std::string number_field(unsigned field, std::uint64_t value) {
   return varint(field << 3U) + varint(value);
 }

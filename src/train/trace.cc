@@ -11,8 +11,8 @@
 namespace shoal {
 namespace {
 
-// A viewer shows what overlaps on one track wrongly, unless one lies inside the other. So spans of
-// a node are spread over lanes, in which each begins after the one before it has ended.
+// Viewers draw overlapping spans of one track wrongly, unless they are nested. So spans of a node
+// are spread over lanes; in a lane each span begins after the end of the one before.
 struct Lanes {
   struct Placed {
     const TraceSpan* span;
@@ -33,7 +33,7 @@ struct Lanes {
     }
     lanes = ends.size();
   }
-  // The lane with a span that is open at that time; the first when there is none.
+  // The lane with a span open at that time; the first if there is none.
   std::size_t lane_at(Time time) const {
     for (const Placed& p : placed) {
       if (p.span->begin > time) break;
@@ -45,7 +45,7 @@ struct Lanes {
 
 using TrackKey = std::pair<NodeId, Track>;
 
-// Tracks of a node are numbered so that computing stands above communication.
+// Tracks are numbered so that computation stands above communication.
 std::size_t tid(Track track, std::size_t lane) {
   return (track == Track::Compute ? 1 : 1001) + lane;
 }

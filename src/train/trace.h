@@ -1,5 +1,6 @@
 // trace.json: the run as a timeline, for https://ui.perfetto.dev or chrome://tracing. A process per
-// node, in it a track for computing and as many for communication as overlap; an arrow per message.
+// node, with one track for computation and as many for communication as overlap; an arrow per
+// message.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@ struct TraceSpan {
   Time end;
 };
 
-// Drawn from the span of communication that is open at `from` when it is sent, to that at `to`.
+// Drawn from the span of communication open at `from` when it is sent, to the one at `to`.
 struct TraceMessage {
   NodeId from;
   NodeId to;
@@ -32,10 +33,10 @@ struct TraceMessage {
   Bytes size;
 };
 
-// Bounded: of a long run it keeps the first and the last steps, whole.
+// Bounded: of a long run it keeps the first and the last steps completely.
 class Trace {
  public:
-  // REQUIRES: steps_kept > 0; so many at either end.
+  // REQUIRES: steps_kept > 0; this many at either end.
   explicit Trace(std::size_t steps_kept = 20, std::size_t events_per_step_max = 20'000);
 
   void add(TraceSpan span);
@@ -51,7 +52,7 @@ class Trace {
     std::vector<TraceMessage> messages;
     std::size_t size() const { return spans.size() + messages.size(); }
   };
-  StepEvents* events_of(Step step);  // null: this one is not kept
+  StepEvents* events_of(Step step);  // null: the step is not kept
 
   std::size_t steps_kept_;
   std::size_t events_per_step_max_;

@@ -14,8 +14,8 @@
 namespace shoal {
 namespace {
 
-// Knows afterwards where the state came from. The settings of this run replace those in the folder
-// only when the state there fits them.
+// Records where the state came from. The settings of this run replace those in the folder only if
+// the state there fits them.
 class WatchedCheckpointStore final : public CheckpointStore {
  public:
   WatchedCheckpointStore(FolderCheckpointStore& checkpoints, RunFolder& folder,
@@ -26,7 +26,7 @@ class WatchedCheckpointStore final : public CheckpointStore {
         plan_(plan),
         options_(options),
         result_(result) {}
-  // A phantom has nothing to keep.
+  // A phantom has no state to keep.
   Task<void> save(Replica& replica) override {
     if (!replica.g().phantom()) co_await checkpoints_.save(replica);
   }
@@ -47,7 +47,7 @@ class WatchedCheckpointStore final : public CheckpointStore {
   TrainResult& result_;
 };
 
-// A checkpoint goes on only with the optimizer and the order of samples that it was made with.
+// A checkpoint can only be resumed with the same optimizer and order of samples.
 std::vector<std::string> terms_of(const TrainPlan& plan) {
   return {fmt::format("optimizer {}", name_of(plan.rule)),
           fmt::format("seed {}", plan.seed.value()), fmt::format("samples {}", plan.samples)};
@@ -59,7 +59,7 @@ SyncOptions sync_options(const TrainPlan& plan) {
   o.batch = plan.global_batch != 0 ? plan.global_batch : plan.batch * plan.workers;
   o.workers = plan.workers;
   o.rule = plan.rule;
-  // Momentum gathers what is clipped, so that workers clip before they send.
+  // Momentum accumulates clipped gradients, so workers clip before they send.
   if (plan.recipe.encode.as.kind == Encoding::Kind::Dgc)
     o.local_clip = std::exchange(o.rule.clip_norm, 0);
   o.eta = plan.eta;
@@ -73,7 +73,7 @@ SyncOptions sync_options(const TrainPlan& plan) {
   return o;
 }
 
-// The epochs of so many samples a step: how many, and what the last one has of them.
+// The number of epochs for so many samples per step, and the samples in the last one.
 std::pair<std::uint64_t, std::uint64_t> epochs_of(const TrainPlan& plan, std::uint64_t each) {
   if (plan.epochs > 0) return {plan.epochs, 0};
   const std::uint64_t samples = plan.steps.value() * each;
@@ -81,7 +81,7 @@ std::pair<std::uint64_t, std::uint64_t> epochs_of(const TrainPlan& plan, std::ui
   return {epochs, samples - (epochs - 1) * plan.samples};
 }
 
-// The same where a step never has samples of two epochs.
+// The same if no step has samples of two epochs.
 std::pair<std::uint64_t, std::uint64_t> epochs_in_steps(const TrainPlan& plan, std::uint64_t each) {
   if (plan.epochs > 0) return {plan.epochs, 0};
   const std::uint64_t per_epoch = (plan.samples + each - 1) / each;

@@ -1,5 +1,4 @@
-// The program of one worker of a training run: replica, strategy, checkpoints, and what the run
-// leaves behind.
+// The program of one worker of a training run: replica, strategy, checkpoints, and the run folder.
 #pragma once
 
 #include <functional>
@@ -22,28 +21,28 @@
 
 namespace shoal {
 
-// A usual step of a worker, as simulated before the run.
+// A typical step of a worker, as simulated before the run.
 struct Prediction {
   double step_s = 0;
-  double bytes_per_step = 0;  // that it sends
+  double bytes_per_step = 0;  // sent by the worker
 };
 
 struct TrainPlan {
-  // What is trained.
-  std::string model, data;    // as the user named them, for the records
+  // The task.
+  std::string model, data;    // names given by the user, for the records
   std::uint64_t samples = 0;  // in the training data
   Seed seed{};
-  // How.
-  std::string system = "shoal";  // whose recipe it was, before any axis was changed
+  // The method.
+  std::string system = "shoal";  // the system whose recipe it was, before any axis was changed
   Recipe recipe;
-  std::uint64_t workers = 1;       // when none is missing; servers are the nodes after them
-  std::uint64_t hosts = 1;         // that the workers are on
-  std::uint64_t batch = 64;        // per worker, then
-  std::uint64_t global_batch = 0;  // of all; 0: as many as these make
-  Step steps;                      // in all
-  std::uint64_t epochs = 0;        // 0: given by steps
-  Duration budget{};               // of training, after which it ends; 0: none
-  bool by_time = false;            // steps and epochs are only what it will never come to
+  std::uint64_t workers = 1;       // if none is missing; servers are the nodes after them
+  std::uint64_t hosts = 1;         // of the workers
+  std::uint64_t batch = 64;        // per worker
+  std::uint64_t global_batch = 0;  // of all workers; 0: derived from `batch`
+  Step steps;                      // in total
+  std::uint64_t epochs = 0;        // 0: the number of steps is given
+  Duration budget{};               // training time after which the run ends; 0: none
+  bool by_time = false;            // the budget decides; steps and epochs are out of reach
   Rule rule;
   double eta = 0.1;
   Schedule schedule;
@@ -51,35 +50,35 @@ struct TrainPlan {
   Step save_every;
   Bytes tune_buckets{};  // sync/sync.h
   bool evaluate = true;
-  bool audit = false;  // of parameters and gradients, into the flight recorder
-  // Gets the model's state as it is at the end, before its memory goes; also of a run that was
-  // stopped. Empty: nobody wants it.
+  bool audit = false;  // records hashes of parameters and gradients in the flight recorder
+  // Gets the final state of the model before its memory is released, also after a stop. May be
+  // empty.
   std::function<void(std::span<const float>)> take_state = {};
-  // What is left behind, in the node's folder.
+  // Files in the node's folder.
   std::string world = "live";
   RunFolderOptions folder;
   std::vector<ConfigEntry> config;  // resolved
   std::vector<std::pair<std::string, std::string>> notes;
   std::optional<Prediction> predicted = {};
-  Bytes memory_before;                      // the most that this process had, without the model;
-  std::function<Bytes()> memory_peak = {};  // and so far. May be empty.
+  Bytes memory_before;                      // peak memory of this process without the model,
+  std::function<Bytes()> memory_peak = {};  // and so far; may be empty
 };
 
 // "1000 steps", "60 s".
 std::string length_text(const TrainPlan& plan);
-// What the journal is to know of it.
+// Copies the length of the plan to the journal's options.
 void set_length(RunJournalOptions& journal, const TrainPlan& plan);
-// Steps after which a worker does the same again: until models meet, or gradients are pushed.
+// Steps after which a worker's activity repeats: until models are exchanged, or gradients pushed.
 std::uint64_t period_of(const Recipe& recipe);
 
 struct TrainResult {
   Summary summary;
   RunTotals totals;
   bool resumed = false;
-  Step first_step;  // that was made here
+  Step first_step;  // the first step made here
 };
 
-// Trains to the end, or until the journal's options want to leave. Everything outlives the task.
+// Trains to the end, or until the journal's options ask to leave. All arguments outlive the task.
 Task<void> train_worker(Node& node, Learner& learner, const TrainPlan& plan,
                         const RunJournalOptions& journal, TrainResult& result);
 

@@ -64,7 +64,7 @@ TEST(FinishedRun, WhatIsNoRunIsRefused) {
   texts.summary = "{\"system\": ";
   EXPECT_THAT(error_of_texts(texts), HasSubstr("runs/a/summary.json"));
   texts.summary = "{\"system\": 3}";
-  EXPECT_THAT(error_of_texts(texts), HasSubstr("no summary of a run"));
+  EXPECT_THAT(error_of_texts(texts), HasSubstr("not the summary of a run"));
   const std::string summary = to_json(summary_of({}));
   texts.summary = summary;
   texts.metrics = "these are\nno steps\n";

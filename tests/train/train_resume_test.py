@@ -154,7 +154,7 @@ class Damaged(TrainTest):
             os.truncate(step / "model.safetensors", 100)
         finished = self.resume(folder, "--steps", "20").finish()
         self.assertEqual(finished.code, 1, finished)
-        self.assertIn("no checkpoint is whole", finished.err)
+        self.assertIn("all checkpoints are broken", finished.err)
         self.assertIn("Hint:", finished.err)
 
     def test_of_one_without_its_manifest(self):
