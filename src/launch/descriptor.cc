@@ -22,7 +22,7 @@ void write_all(int descriptor, std::string_view bytes) {
     if (n >= 0) {
       bytes.remove_prefix(static_cast<std::size_t>(n));
     } else if (errno == EAGAIN) {
-      // Somebody who shares it has made it non-blocking.
+      // Another holder of the descriptor has made it non-blocking.
       pollfd ready{descriptor, POLLOUT, 0};
       poll(&ready, 1, -1);
     } else if (errno != EINTR) {

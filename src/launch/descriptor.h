@@ -29,7 +29,7 @@ class Descriptor {
   int descriptor_ = -1;
 };
 
-// Throws Error when not all of it can be written. Waits where the descriptor is full.
+// Waits while the descriptor is full. Throws Error if not all of it can be written.
 void write_all(int descriptor, std::string_view bytes);
 
 }  // namespace shoal

@@ -12,7 +12,7 @@
 namespace shoal {
 namespace {
 
-// Learns "+ GROUP" and "- GROUP" from its stdin, which ends with us.
+// Reads "+ GROUP" and "- GROUP" from its stdin, which closes when this process ends.
 constexpr const char* kScript =
     "while read -r verb group; do case $verb in "
     "+) groups=\"$groups $group\" ;; "
@@ -49,7 +49,7 @@ void Guard::add(pid_t group) {
 void Guard::remove(pid_t group) { tell(fmt::format("- {}\n", group)); }
 
 void Guard::tell(const std::string& line) {
-  // In vain when somebody has killed it; then the kernel's promise for our children remains.
+  // Fails if the guard was killed; the kernel still ends our children.
   [[maybe_unused]] const ssize_t n = write(words_.get(), line.data(), line.size());
 }
 

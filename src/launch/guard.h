@@ -1,4 +1,4 @@
-// Guard: a tiny process that kills our process groups when we die without doing so ourselves.
+// Guard: a small process that kills our process groups if this process dies without doing so.
 //
 // The kernel kills our children with us (PR_SET_PDEATHSIG), but not their children.
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace shoal {
 
-// Thread safety: none. It begins with the first add().
+// Thread safety: none. The guard starts with the first add().
 class Guard {
  public:
   Guard() = default;
@@ -20,7 +20,7 @@ class Guard {
   Guard& operator=(const Guard&) = delete;
 
   void add(pid_t group);
-  void remove(pid_t group);  // it is empty
+  void remove(pid_t group);  // the group is empty
 
  private:
   void tell(const std::string& line);

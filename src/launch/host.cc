@@ -44,7 +44,7 @@ ProcessInfo this_process() {
   return who;
 }
 
-// A datagram socket that is connected sends nothing, but has an address.
+// A connected datagram socket sends nothing, but has an address.
 std::string address_towards(const std::string& host) {
   addrinfo hints{};
   hints.ai_family = AF_INET;

@@ -12,11 +12,11 @@ namespace {
 
 struct Asked {
   std::string host;
-  std::uint32_t slots = 0;  // 0: does not say
+  std::uint32_t slots = 0;  // 0: not given
 };
 
 bool is_host_name(const std::string& name) {
-  // A leading dash would be an option of ssh.
+  // ssh would take a leading dash for an option.
   if (name.empty() || name.front() == '-') return false;
   return std::ranges::all_of(name, [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' ||
@@ -31,11 +31,11 @@ Asked parse_host(const std::string& item, const std::string& list) {
   };
   const std::size_t colon = item.find(':');
   Asked asked{item.substr(0, colon)};
-  if (!is_host_name(asked.host)) throw refuse("is no name of a host");
+  if (!is_host_name(asked.host)) throw refuse("is not the name of a host");
   if (colon == std::string::npos) return asked;
   const auto slots =
       parse_number<std::uint32_t>(std::string_view(item).substr(colon + 1), {.least = 1});
-  if (!slots) throw refuse("should say after its colon how many ranks it takes, at least 1");
+  if (!slots) throw refuse("needs a number of ranks, at least 1, after its colon");
   asked.slots = *slots;
   return asked;
 }
@@ -49,7 +49,7 @@ std::vector<HostShare> deal_ranks(const std::string& hosts, std::optional<std::u
     asked.push_back(parse_host(hosts.substr(at, end - at), hosts));
     const auto same = [&](const Asked& a) { return a.host == asked.back().host; };
     if (std::ranges::count_if(asked, same) > 1)
-      throw ConfigError(fmt::format("--hosts {}: {} is there twice; write {}:2", hosts,
+      throw ConfigError(fmt::format("--hosts {}: {} is repeated; write {}:2", hosts,
                                     asked.back().host, asked.back().host));
     at = end + 1;
   }

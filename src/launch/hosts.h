@@ -1,4 +1,4 @@
-// Which host runs which ranks.
+// The assignment of ranks to hosts.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@
 namespace shoal {
 
 struct HostShare {
-  std::string host;  // as ssh takes it; empty: this one
+  std::string host;  // in ssh's form; empty: this host
   std::uint32_t first = 0;
-  std::uint32_t count = 0;  // its ranks are first, first + 1, ...
+  std::uint32_t count = 0;  // the ranks are first, first + 1, ...
   bool operator==(const HostShare&) const = default;
 };
 
-// "a,b:2,c": a host may say how many ranks it takes; if none does, they share the ranks evenly, the
-// first ones taking one more. Ranks are dealt block by block, in the order of the list. Without
-// `ranks`, every host takes what it says, or one. Throws ConfigError.
+// Parses "a,b:2,c". A host may give its number of ranks; if none does, they share the ranks evenly,
+// the first ones taking one more. Ranks are assigned in blocks, in the order of the list. Without
+// `ranks`, every host takes its number, or one. Throws ConfigError.
 std::vector<HostShare> deal_ranks(const std::string& hosts, std::optional<std::uint32_t> ranks);
 
 }  // namespace shoal

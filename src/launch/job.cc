@@ -10,7 +10,7 @@ namespace shoal {
 namespace {
 
 constexpr int kOurself = 1 << 30;       // as a source of output; ranks are smaller
-constexpr int kConnectionFailed = 255;  // as ssh says it
+constexpr int kConnectionFailed = 255;  // exit status of ssh
 constexpr int kEnding[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 constexpr int kPassedOn[] = {SIGUSR1, SIGUSR2};
 
@@ -53,7 +53,7 @@ void Job::start() {
 
 void Job::interrupted(int signal) {
   if (group_.running() == 0) {
-    // All have ended, and only our own reader keeps us.
+    // All processes have ended; only the reader of our output holds us up.
     output_.abandon();
     return;
   }
@@ -73,7 +73,7 @@ void Job::exited(std::uint32_t rank, const Ended& ended) {
   const bool first = !verdict_.first_failure();
   const Next next = verdict_.ended(rank, ended, group_.ending());
   if (next == Next::Restart) {
-    say(fmt::format("{}: {}; starting it again, {} of {}", name_of(rank), describe(ended),
+    say(fmt::format("{}: {}; restarting it, {} of {}", name_of(rank), describe(ended),
                     verdict_.restarts(), options_.policy.restarts));
     try {
       return group_.start(rank, plan_process(options_, plan_, rank, ++lives_[rank]));
@@ -102,7 +102,7 @@ void Job::exited(std::uint32_t rank, const Ended& ended) {
 }
 
 void Job::output_failed(Stream stream, int error) {
-  // Nobody reads it any more, as after `| head`; or it cannot be kept.
+  // The reader has closed it, as `| head` does; or it cannot be written.
   if (broken_ == 0) broken_ = error == EPIPE ? 128 + SIGPIPE : 1;
   say(fmt::format("{} cannot be written: {}; ending the job",
                   stream == Stream::Out ? "stdout" : "stderr", std::strerror(error)));

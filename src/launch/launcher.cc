@@ -29,7 +29,7 @@ int run_job(LaunchOptions options, CoordinatorOptions views) {
   LiveLoop loop;
   Output output(loop, STDOUT_FILENO, STDERR_FILENO);
   Job job(loop, output, std::move(options));
-  std::optional<JobOffice> office;  // before the first process looks for it
+  std::optional<JobOffice> office;  // exists before the first process looks for it
   if (job.plan().office) {
     OfficeOptions o = office_of(job.plan(), views);
     o.log = [&](const std::string& line) { job.tell("shoal: " + line); };

@@ -1,5 +1,5 @@
-// The launcher of a job: starts its processes and watches them, and has the coordinator where it
-// can.
+// The launcher of a job: starts its processes, supervises them, and runs the coordinator if
+// possible.
 #pragma once
 
 #include "launch/job.h"
@@ -7,8 +7,8 @@
 
 namespace shoal {
 
-// Until the job has ended; returns its exit status. `views` is for the coordinator, if it is here.
-// Throws ConfigError, and CannotRun for a program that does not run.
+// Runs the job to its end and returns its exit status. `views` is for the coordinator, if it is in
+// this process. Throws ConfigError, and CannotRun if the program cannot be run.
 int run_job(LaunchOptions options, CoordinatorOptions views = {});
 
 }  // namespace shoal

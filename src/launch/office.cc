@@ -58,8 +58,8 @@ class JobOffice::Impl {
     job.view.expected = options_.world;
     job.log = options_.log;
     try {
-      // As long as the launcher lives: a rank that was started again may come when all others have
-      // left, and finds the job where they left it.
+      // Runs as long as the launcher: a restarted rank may come when all others have left, and
+      // finds the job in that state.
       while (true) {
         JobOptions term = job;
         co_await coordinate(env_, net_, store_, std::move(term), this_process());
@@ -77,7 +77,7 @@ class JobOffice::Impl {
   LiveEnv env_;
   TcpControlNet net_;
   EmbeddedStore store_;
-  TaskGroup tasks_;  // last: it uses everything above
+  TaskGroup tasks_;  // last: it uses all of the above
 };
 
 JobOffice::JobOffice(LiveLoop& loop, const OfficeOptions& options)

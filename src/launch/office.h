@@ -1,5 +1,5 @@
-// JobOffice: the coordinator of a job in the process of its launcher, with the job's state in its
-// memory. Any rank may die; the launcher may not.
+// JobOffice: the coordinator of a job inside its launcher, with the job's state in memory. Any rank
+// may die, but not the launcher.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,16 @@ struct OfficeOptions {
   std::string token;
   std::string listen = "127.0.0.1";
   std::uint16_t port = 0;
-  std::uint32_t world = 1;   // the first view waits for as many
-  CoordinatorOptions views;  // `expected` is set to that
-  // A line for every decision; by default they go to stderr.
+  std::uint32_t world = 1;   // the first view waits for this many
+  CoordinatorOptions views;  // `expected` is set to `world`
+  // Gets a line for every decision; the default prints to stderr.
   std::function<void(const std::string& line)> log = {};
 };
 
 // Thread safety: none; it belongs to the thread of its loop.
 class JobOffice {
  public:
-  // Listens at once. Throws ConfigError when it cannot.
+  // Listens at once. Throws ConfigError on failure.
   JobOffice(LiveLoop& loop, const OfficeOptions& options);
   // Closes its links. REQUIRES: no thread is in loop.run().
   ~JobOffice();

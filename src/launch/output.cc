@@ -16,7 +16,7 @@ namespace shoal {
 namespace {
 
 constexpr std::size_t kQueueMax = std::size_t{1} << 20U;
-// A pipe that is ready takes as much as this without blocking.
+// A pipe that is ready takes this much without blocking.
 constexpr std::size_t kAtOnce = 4096;
 
 bool are_same_file(int a, int b) {
@@ -59,7 +59,7 @@ Output::Output(LiveLoop& loop, int out, int err) : loop_(loop) {
   same_file_ = are_same_file(out, err);
   abandon_event_ = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   SHOAL_CHECK(abandon_event_.valid(), "eventfd: {}", std::strerror(errno));
-  // The thread takes no signals: those are for whoever watches them, now or later.
+  // The thread blocks all signals: other threads handle them.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -138,7 +138,7 @@ void Output::put(const Piece& piece) {
 void Output::put_bytes(Stream stream, std::string_view bytes) {
   File& file = files_[index(stream)];
   while (!bytes.empty() && !file.failed) {
-    // Never blocks in write(), so that abandon() is heard.
+    // Never blocks in write(), so that abandon() takes effect.
     pollfd ready[2] = {{file.descriptor, POLLOUT, 0}, {abandon_event_.get(), POLLIN, 0}};
     if (poll(ready, 2, -1) < 0) continue;
     if (ready[1].revents != 0) return;

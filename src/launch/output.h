@@ -1,7 +1,7 @@
-// What processes print, on its way to the launcher's own stdout and stderr.
+// Passes the output of processes on to the launcher's own stdout and stderr.
 //
-// A LineSplitter makes whole lines of what one process writes to one pipe; Output writes them, on a
-// thread of its own, because whoever reads our stdout may be slow, and the loop must go on.
+// A LineSplitter makes whole lines of the bytes of one pipe. Output writes them on a thread of its
+// own, because the reader of our stdout may be slow, and the loop must not wait.
 #pragma once
 
 #include <condition_variable>
@@ -18,37 +18,37 @@
 
 namespace shoal {
 
-// Thread safety: none. Invariant: what was fed comes out unchanged but for the prefix of each line
-// and a newline inside of lines longer than the limit, which would take all memory otherwise.
+// Thread safety: none. Invariant: the output equals the input, except for the prefix of each line
+// and a newline inside lines longer than the limit, which would use up the memory otherwise.
 class LineSplitter {
  public:
   static constexpr std::size_t kLineMax = std::size_t{16} << 20U;
 
   explicit LineSplitter(std::string prefix, std::size_t line_max = kLineMax)
       : prefix_(std::move(prefix)), line_max_(line_max) {}
-  std::string feed(std::string_view bytes);  // the lines that are complete now
-  std::string finish();                      // the last line, if it has no newline
+  std::string feed(std::string_view bytes);  // returns the lines that are complete now
+  std::string finish();                      // returns the last line, if it has no newline
 
  private:
   std::string prefix_;
   std::size_t line_max_;
-  std::string line_;  // the begun one
+  std::string line_;  // the incomplete line
 };
 
 enum class Stream : std::uint8_t { Out, Err };
 
 // Thread safety: all methods belong to the loop's thread. Invariants:
-// 1. What was written comes out in that order, each piece in one go, also when both streams are the
-//    same file. Only where a piece without a newline is followed by another source's, a newline is
-//    put between them.
-// 2. Nothing is dropped, but for what follows an error on that stream, or abandon().
+// 1. Pieces come out in the order in which they were written, each in one go, even if both streams
+//    are the same file. If another source's piece follows one without a newline, a newline is
+//    inserted.
+// 2. No byte is dropped, except after an error on that stream, or after abandon().
 class Output {
  public:
   using Failed = std::function<void(Stream stream, int error)>;
 
-  // The descriptors stay the caller's. The loop outlives this.
+  // The caller keeps the descriptors. The loop outlives this object.
   Output(LiveLoop& loop, int out, int err);
-  ~Output();  // after all is written
+  ~Output();  // after everything is written
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
 
@@ -56,9 +56,9 @@ class Output {
   bool full();  // true: stop reading from the processes until on_room
   void on_room(std::function<void()> hook) { on_room_ = std::move(hook); }
   void on_failed(Failed hook) { on_failed_ = std::move(hook); }
-  // Calls back, by the loop, when all that was written so far has come out.
+  // The loop calls `done` when everything written so far has come out.
   void flush(std::function<void()> done);
-  void abandon();  // drops what is queued: whoever should read it does not
+  void abandon();  // drops queued output, because its reader does not read
 
  private:
   struct Piece {
@@ -81,7 +81,7 @@ class Output {
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<Piece> queue_;  // guarded by mutex_, as are the four below
+  std::deque<Piece> queue_;  // guarded by mutex_, like the four fields below
   std::size_t queued_ = 0;   // bytes
   bool said_full_ = false;
   bool stopping_ = false;
@@ -90,9 +90,10 @@ class Output {
   // The writing thread's.
   File files_[2];
   bool same_file_ = false;
-  int open_source_[2] = {-1, -1};  // whose line has no newline yet; by stream, or [0] if the same
+  int open_source_[2] = {-1, -1};  // the source of an unfinished line; by stream, or [0] if both
+                                   // are the same
   Descriptor abandon_event_;
-  std::thread thread_;  // last: it uses everything above
+  std::thread thread_;  // last: it uses all of the above
 };
 
 }  // namespace shoal

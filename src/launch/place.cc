@@ -13,10 +13,10 @@
 namespace shoal {
 namespace {
 
-// The variables that may say a thing, the better ones first; the rest is null.
+// The variables for a value, in order of precedence; unused ones are null.
 using Names = std::array<const char*, 4>;
 
-// A value and the name of the variable that has it, for messages.
+// A value and the name of its variable, for messages.
 struct Setting {
   std::string name;
   std::string value;
@@ -26,7 +26,7 @@ class Settings {
  public:
   explicit Settings(const Lookup& lookup) : lookup_(&lookup) {}
 
-  // The first of these that is set, and not empty.
+  // The first of these variables that is set and not empty.
   std::optional<Setting> first(const Names& names) const {
     for (const char* name : names) {
       if (name == nullptr) break;
@@ -49,7 +49,7 @@ class Settings {
     if (!setting) return std::nullopt;
     const std::uint32_t value = parse(*setting, 65535);
     if (value == 0)
-      throw ConfigError(fmt::format("{}=0 is no port; take 1 to 65535", setting->name));
+      throw ConfigError(fmt::format("{}=0 is not a port; take 1 to 65535", setting->name));
     return static_cast<std::uint16_t>(value);
   }
 
@@ -57,17 +57,16 @@ class Settings {
   static std::uint32_t parse(const Setting& s, std::uint32_t max) {
     const auto number = parse_number<std::uint32_t>(s.value, {.most = max});
     if (!number)
-      throw ConfigError(
-          fmt::format("{}={} is not a whole number from 0 to {}", s.name, s.value, max));
+      throw ConfigError(fmt::format("{}={} is not an integer from 0 to {}", s.name, s.value, max));
     return *number;
   }
   const Lookup* lookup_;
 };
 
-// What one launcher sets.
+// The variables of one launcher.
 struct Dialect {
   const char* source;
-  const char* sign;  // set only by this launcher; null: the rank itself is the sign
+  const char* sign;  // only this launcher sets it; null: the rank itself is the sign
   const char* rank;
   Names world;
   Names local_rank;
@@ -141,7 +140,7 @@ Place read_place(const Settings& set, const Dialect& d) {
     throw ConfigError(fmt::format("{}={}, but {} is not set; set both, or neither", d.rank, *rank,
                                   joined(d.world)));
   if (*rank >= *world)
-    throw ConfigError(fmt::format("{}={} is no rank of {}={}; ranks count from 0", d.rank, *rank,
+    throw ConfigError(fmt::format("{}={} is not a rank of {}={}; ranks count from 0", d.rank, *rank,
                                   set.first(d.world)->name, *world));
   place.rank = *rank;
   place.world = *world;
@@ -154,7 +153,7 @@ Place read_place(const Settings& set, const Dialect& d) {
   }
   place.local_rank = local_rank.value_or(place.one_host() ? *rank : 0);
   if (local_world && local_rank && *local_rank >= *local_world)
-    throw ConfigError(fmt::format("{}={} is no rank of {}={}; ranks count from 0",
+    throw ConfigError(fmt::format("{}={} is not a rank of {}={}; ranks count from 0",
                                   set.first(d.local_rank)->name, *local_rank,
                                   set.first(d.local_world)->name, *local_world));
   if (place.local_world > place.world)
@@ -167,7 +166,7 @@ Place read_place(const Settings& set, const Dialect& d) {
 void read_life(const Settings& set, const Dialect& d, Place& place) {
   if (&d == &kShoal) place.life = set.number({"SHOAL_LIFE"}).value_or(1);
   if (&d == &kTorchrun) place.life = set.number({"TORCHELASTIC_RESTART_COUNT"}).value_or(0) + 1;
-  // A step of a Slurm job is a job of its own.
+  // Each step of a Slurm job is a job of its own.
   const std::string step = set.text({"SLURM_STEP_ID", "SLURM_STEPID"});
   const bool slurm = !place.job.empty() && place.job == set.text({"SLURM_JOB_ID", "SLURM_JOBID"});
   if (slurm && !step.empty()) place.job += "." + step;
@@ -182,13 +181,13 @@ void read_master(const Settings& set, const Dialect& d, Place& place) {
   }
   if (place.master_addr.empty() && place.one_host()) place.master_addr = "127.0.0.1";
   if (place.master_addr.empty())
-    throw ConfigError(
-        fmt::format("{} (rank {} of {}) does not say where rank 0 is; set MASTER_ADDR to the "
-                    "address of its host, which is 127.0.0.1 if all are on one",
-                    d.source, place.rank, place.world));
+    throw ConfigError(fmt::format(
+        "{} (rank {} of {}) does not give the address of rank 0; set MASTER_ADDR to the "
+        "address of its host, or to 127.0.0.1 if all ranks are on one host",
+        d.source, place.rank, place.world));
 
   const auto port = set.port({"SHOAL_MASTER_PORT", "MASTER_PORT"});
-  // torchrun listens on its MASTER_PORT itself, so the job meets elsewhere.
+  // torchrun itself listens on its MASTER_PORT, so the job uses another port.
   const bool taken = &d == &kTorchrun && set.text({"TORCHELASTIC_USE_AGENT_STORE"}) == "True";
   if (port && !taken) {
     place.master_port = *port;
@@ -196,19 +195,19 @@ void read_master(const Settings& set, const Dialect& d, Place& place) {
     place.master_port = port_of_job(place.job + (port ? fmt::format(":{}", *port) : ""));
   } else if (place.world > 1) {
     throw ConfigError(
-        fmt::format("{} (rank {} of {}) names neither a port nor a job; set "
+        fmt::format("{} (rank {} of {}) gives neither a port nor a job; set "
                     "MASTER_PORT, the same for all ranks",
                     d.source, place.rank, place.world));
   }
   if (place.job.empty()) place.job = fmt::format("{}-{}", place.master_addr, place.master_port);
 }
 
-// Two launchers that describe the same process must say the same.
+// Two launchers that describe the same process must agree.
 void refuse_contradiction(const Settings& set, const Dialect& a, const Dialect& b) {
   if (!speaks(set, a) || !speaks(set, b) || std::string(a.rank) == b.rank) return;
   const auto refuse = [&](const Setting& x, const Setting& y) {
     throw ConfigError(
-        fmt::format("{}={} ({}) contradicts {}={} ({}); unset those of the launcher "
+        fmt::format("{}={} ({}) contradicts {}={} ({}); unset the variables of the launcher "
                     "that did not start this process",
                     x.name, x.value, a.source, y.name, y.value, b.source));
   };
@@ -237,7 +236,7 @@ std::uint16_t port_of_job(const std::string& job) {
 Place place_from_environment(const Lookup& lookup) {
   const Settings set(lookup);
   const Dialect* dialect = nullptr;
-  // A batch script of Slurm has SLURM_PROCID=0 too; only what srun has started is in a step.
+  // A batch script of Slurm has SLURM_PROCID=0 too; only processes of srun are in a step.
   const bool in_step =
       set.first({"SLURM_STEP_ID", "SLURM_STEPID", "SLURM_STEP_NODELIST"}).has_value();
   for (const Dialect* d : {&kShoal, &kTorchrun, &kOpenMpi, &kPmi, &kPmix, &kSlurm, &kPlain}) {
@@ -249,7 +248,7 @@ Place place_from_environment(const Lookup& lookup) {
     throw ConfigError(fmt::format("WORLD_SIZE={}, but RANK is not set; set both, or neither",
                                   set.text({"WORLD_SIZE"})));
   if (dialect == nullptr) return Place{};
-  // Ours and torchrun's are the innermost: whatever else is set describes where they were started.
+  // Ours and torchrun's are the innermost: other variables describe where those were started.
   if (dialect != &kShoal && dialect != &kTorchrun) {
     for (const Dialect* d : {&kOpenMpi, &kPmi, &kPmix, &kPlain})
       if (dialect != &kSlurm || d == &kPlain) refuse_contradiction(set, *dialect, *d);
@@ -261,7 +260,7 @@ Place place_from_environment(const Lookup& lookup) {
 }
 
 std::string to_json(const Place& p) {
-  // Values of the environment may hold anything.
+  // Values of the environment may contain anything.
   const auto quoted = [](const std::string& text) {
     std::string out = "\"";
     for (const char c : text) {
@@ -285,7 +284,7 @@ std::string to_json(const Place& p) {
 std::string first_host(const std::string& nodelist) {
   const auto refuse = [&](const char* why) {
     return ConfigError(
-        fmt::format("'{}' is no list of hosts as Slurm writes it: {}", nodelist, why));
+        fmt::format("'{}' is not a list of hosts in Slurm's format: {}", nodelist, why));
   };
   std::string host;
   for (std::size_t at = 0; at < nodelist.size() && nodelist[at] != ',';) {
@@ -296,11 +295,11 @@ std::string first_host(const std::string& nodelist) {
     }
     const std::size_t close = nodelist.find(']', at);
     if (close == std::string::npos) throw refuse("a [ without its ]");
-    // The first of "03-07,12", with its leading zeros.
+    // The first number of "03-07,12", with its leading zeros.
     const std::size_t end = nodelist.find_first_of("-,]", at);
     const std::string first = nodelist.substr(at + 1, end - at - 1);
     if (first.empty() || first.find_first_not_of("0123456789") != std::string::npos)
-      throw refuse("what is in brackets should be numbers, ranges and commas");
+      throw refuse("the brackets should contain numbers, ranges and commas");
     host += first;
     at = close + 1;
   }

@@ -1,4 +1,4 @@
-// From the options of a job to what each of its processes is started with.
+// Derives the command and environment of each process from the options of a job.
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
@@ -17,7 +17,7 @@
 namespace shoal {
 namespace {
 
-// What an outer launch may have set, and ours must not hand on.
+// An outer launch may have set these; they must not be passed on.
 constexpr const char* kOuter[] = {"SHOAL_TOKEN_FILE", "SHOAL_TOKEN_FD", "SHOAL_COORDINATOR",
                                   "SHOAL_MINIMUM"};
 
@@ -30,7 +30,7 @@ bool is_setting(const std::string& text) {
   });
 }
 
-// "address", "address:port", "[v6]:port". Port 0: not said.
+// Parses "address", "address:port", "[v6]:port". Port 0: not given.
 std::pair<std::string, std::uint16_t> parse_listen(const std::string& text) {
   const auto refuse = [&](const char* why) {
     return ConfigError(fmt::format("--listen {}: {}; write ADDRESS or ADDRESS:PORT", text, why));
@@ -49,14 +49,14 @@ std::pair<std::string, std::uint16_t> parse_listen(const std::string& text) {
   }
   if (bracketed) address = text.substr(1, close - 1);
   if (address.empty() || address.find_first_of(" \t,/") != std::string::npos)
-    throw refuse("that is no address");
+    throw refuse("that is not an address");
   if (port.empty()) return {address, 0};
   const auto number = parse_number<std::uint16_t>(port, {.least = 1});
   if (!number) throw refuse("the port should be 1 to 65535");
   return {address, *number};
 }
 
-// One that nobody listens on now; where it cannot be tried, one that the job's name gives.
+// A port that is free now; if that cannot be tried, one derived from the job's name.
 std::uint16_t free_port(const std::string& job) {
   const Descriptor probe(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
@@ -92,11 +92,12 @@ std::map<std::string, std::string> whole_environment() {
 JobPlan plan_job(LaunchOptions& options) {
   JobPlan plan;
   if (options.program.empty())
-    throw ConfigError("which program? write it after --: shoal launch -n 4 -- PROGRAM ARGUMENT...");
+    throw ConfigError(
+        "the program is missing; write it after --: shoal launch -n 4 -- PROGRAM ARGUMENT...");
   if (options.ranks && (*options.ranks == 0 || *options.ranks > 100'000))
     throw ConfigError(fmt::format("-n {}: take 1 to 100000 processes", *options.ranks));
   if (options.ranks && options.minimum > *options.ranks)
-    throw ConfigError(fmt::format("at least {} of {} processes: take no more than there are",
+    throw ConfigError(fmt::format("at least {} of {} processes: the minimum is above the maximum",
                                   options.minimum, *options.ranks));
   for (const std::string& setting : options.settings)
     if (!is_setting(setting))
@@ -105,7 +106,8 @@ JobPlan plan_job(LaunchOptions& options) {
   if (!options.hosts.empty()) {
     plan.shares = deal_ranks(options.hosts, options.ranks);
   } else {
-    if (!options.ranks) throw ConfigError("how many processes? say -n N, or name --hosts");
+    if (!options.ranks)
+      throw ConfigError("the number of processes is missing; give -n N, or --hosts");
     plan.shares = {HostShare{"", 0, *options.ranks}};
   }
   for (const HostShare& s : plan.shares) plan.world += s.count;
@@ -118,7 +120,7 @@ JobPlan plan_job(LaunchOptions& options) {
   plan.name = !options.name.empty()
                   ? options.name
                   : fmt::format("{}-{}", base_name(program), new_token().substr(0, 8));
-  // Elsewhere the program is looked for there; ssh itself is needed here.
+  // On other hosts the program is searched there; only ssh is needed here.
   if (options.hosts.empty())
     program = find_program(program, path);
   else
@@ -151,7 +153,7 @@ ProcessPlan plan_process(const LaunchOptions& options, const JobPlan& plan, std:
       {"SHOAL_MASTER_PORT", std::to_string(plan.master_port)},
       {"SHOAL_JOB", plan.name},
       {"SHOAL_LIFE", std::to_string(life)},
-      // For programs that know nothing of us.
+      // For programs that do not know Shoal.
       {"RANK", std::to_string(rank)},
       {"WORLD_SIZE", std::to_string(plan.world)},
       {"LOCAL_RANK", local_rank},

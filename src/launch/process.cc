@@ -34,12 +34,12 @@ namespace {
 constexpr std::size_t kDumpEvents = 40;
 constexpr Duration kFarewellLimit = std::chrono::seconds(1);
 constexpr Duration kStopLook = std::chrono::milliseconds(50);
-// Longer than the slowest of a step is waited for; whoever waits for a lost one sleeps soon.
+// The slowest worker of a step is usually waited for less; a wait for a lost one soon sleeps.
 constexpr Duration kAwake = std::chrono::milliseconds(100);
 
 Duration awake_time(bool awake) { return awake ? kAwake : Duration::zero(); }
 
-// How the members of the present view are reached.
+// The contacts of the members of the present view.
 class ViewDirectory final : public PeerDirectory {
  public:
   void learn(const Contacts& contacts) { contacts_ = contacts; }
@@ -58,7 +58,7 @@ class ViewDirectory final : public PeerDirectory {
 }  // namespace
 
 // Thread safety: none; all of it runs on the thread in run(). Invariant: endpoint_ and node_env_
-// are those of the life that runs; endpoint_ is null while none does.
+// belong to the running incarnation; endpoint_ is null if none runs.
 class Process::Impl {
  public:
   explicit Impl(ProcessOptions options);
@@ -69,7 +69,7 @@ class Process::Impl {
   Task<void> coordinate_job(Signal& over, bool& is_over);
   Task<void> watch_stop();
   Task<void> lives(const NodeProgram& program);
-  // True: the program has returned. False: the life was fenced.
+  // True: the program has returned. False: the incarnation was fenced.
   Task<bool> live(const NodeProgram& program);
   Task<void> end(WireEndpoint& endpoint, const std::string& why);
   Carriers make_carriers();
@@ -87,14 +87,14 @@ class Process::Impl {
   LiveLoop loop_;
   Recorder recorder_{Recorder::kDepth, Recorder::Hashed::No};
   std::optional<ComputeThread> compute_, io_;
-  LiveEnv env_;  // of the process: of its links and its store, not of the node
+  LiveEnv env_;  // of the process, for its links and its store, not for the node
   TcpControlNet net_;
   std::optional<EmbeddedStore> embedded_;
   std::optional<EtcdStore> etcd_;
   ViewDirectory directory_;
   ViewPtr view_;
   WireEndpoint* endpoint_ = nullptr;
-  LiveMembership* life_ = nullptr;  // as endpoint_
+  LiveMembership* life_ = nullptr;  // like endpoint_
   bool done_ = false;               // the program has returned
   LiveEnv* node_env_ = nullptr;
   JobMember member_;
@@ -173,19 +173,19 @@ void Process::Impl::say(const std::string& line) const {
   if (options_.log) fmt::print(stderr, "shoal: node {}: {}\n", node_, line);
 }
 
-// A hang is a report: who is missing, at which operation, since when.
+// Reports a hang: the missing peers, the operation, and the time.
 void Process::Impl::stalled(const std::vector<std::string>& waiting) {
   for (const std::string& line : waiting) fmt::print(stderr, "shoal: stalled {}\n", line);
   if (view_ != nullptr) fmt::print(stderr, "shoal: node {}: {}\n", node_, describe(*view_));
   fmt::print(stderr, "{}", recorder_.dump(kDumpEvents));
-  // All of them are alive, or they would be out of the view: so they are asked.
+  // All of them are alive, otherwise they would be out of the view: so ask them.
   if (endpoint_ == nullptr) return;
   endpoint_->ask_missing([this](NodeId peer, const std::string& situation) {
     fmt::print(stderr, "shoal: node {} asked node {} what it does: {}\n", node_, peer, situation);
   });
 }
 
-// What this node does, for whoever waits for it.
+// Describes what this node does, for nodes that wait for it.
 std::string Process::Impl::situation() {
   std::string text;
   for (const std::string& line : endpoint_->waiting()) text += (text.empty() ? "" : "; ") + line;
@@ -236,7 +236,7 @@ Task<void> Process::Impl::take_part(NodeProgram program) {
     if (options_.stop != nullptr) group.spawn(watch_stop());
     co_await lives(program);
     done_ = true;
-    // Whoever holds the job's state stays until the last has left.
+    // The holder of the job's state stays until the last member has left.
     while (!is_over) co_await over.wait();
   });
 }
@@ -248,7 +248,8 @@ Task<void> Process::Impl::coordinate_job(Signal& over, bool& is_over) {
   over.notify_all();
 }
 
-// Each life is asked anew: the one before may have been evicted before it was heard.
+// Every incarnation is asked, because the one before may have been evicted before its request was
+// heard.
 Task<void> Process::Impl::watch_stop() {
   Incarnation asked{};
   while (!done_) {
@@ -281,7 +282,7 @@ Task<bool> Process::Impl::live(const NodeProgram& program) {
                       .io = io_ ? &*io_ : nullptr,
                       .recorder = &recorder_});
   WireEndpoint endpoint(loop_, env, id, std::move(carriers), directory_);
-  // A carrier that broke ends this life: the others are told, by the coordinator.
+  // A broken carrier ends this incarnation: the coordinator tells the others.
   endpoint.on_fenced([&](const std::string& why) { life->suspect(node_, why); });
   endpoint.on_question([this] { return situation(); });
   endpoint_ = &endpoint;
@@ -304,7 +305,7 @@ Task<bool> Process::Impl::live(const NodeProgram& program) {
   if (error) {
     life->fail(error);
   } else if (!fenced) {
-    // The others hear that it has left only when they have what it sent last.
+    // The others hear of the leave only after they have received the last messages.
     co_await timeout(env, kFarewellLimit, endpoint.deliver_all());
     life->leave();
   }
@@ -316,7 +317,7 @@ Task<bool> Process::Impl::live(const NodeProgram& program) {
   co_return !fenced;
 }
 
-// Until nobody reads from our ranges any more.
+// Waits until no peer reads from our ranges.
 Task<void> Process::Impl::end(WireEndpoint& endpoint, const std::string& why) {
   Signal quiet;
   bool is_quiet = false;
@@ -338,7 +339,7 @@ std::size_t minimum_of(const Lookup& lookup) {
   return text ? parse_rank_count("SHOAL_MINIMUM", *text).most : 1;
 }
 
-// Nobody else shall hear where all are on one host; else those on the network of rank 0.
+// If all processes are on one host, only that host can connect; otherwise the network of rank 0.
 std::string usual_address(const Place& place) {
   const std::string towards = place.one_host() ? "" : address_towards(place.master_addr);
   return towards.empty() ? "127.0.0.1" : towards;
@@ -354,7 +355,7 @@ FromEnvironment process_from_environment(const Lookup& lookup) {
   o.token = result.secret.token;
   o.etcd = lookup("SHOAL_STORE").value_or("");
   o.listen = lookup("SHOAL_HOST_ADDRESS").value_or(usual_address(o.place));
-  // shoal launch has the coordinator itself, where it can.
+  // shoal launch runs the coordinator itself, if it can.
   o.views.minimum = minimum_of(lookup);
   o.coordinate = o.etcd.empty() && o.place.rank == 0 && lookup("SHOAL_COORDINATOR") != "launcher";
   return result;

@@ -50,7 +50,7 @@ ProcessGroup::~ProcessGroup() {
 }
 
 void ProcessGroup::start(std::uint32_t rank, const ProcessPlan& plan) {
-  SHOAL_CHECK(!processes_.contains(rank), "rank {} runs already", rank);
+  SHOAL_CHECK(!processes_.contains(rank), "rank {} is running already", rank);
   PipeEnds out = make_pipe();
   PipeEnds err = make_pipe();
   PipeEnds in;
@@ -72,7 +72,7 @@ void ProcessGroup::start(std::uint32_t rank, const ProcessPlan& plan) {
   if (plan.remote) {
     started.control = std::move(in.writing);
     fcntl(started.control.get(), F_SETFL, O_NONBLOCK);
-    // It fits into the pipe. Whoever is gone already will be noticed by its exit.
+    // It fits into the pipe. If the process has ended, its exit will be noticed.
     [[maybe_unused]] const ssize_t n =
         write(started.control.get(), plan.greeting.data(), plan.greeting.size());
   } else {
@@ -97,7 +97,7 @@ void ProcessGroup::send(Process& process, int signal) {
   if (!process.remote) {
     ::kill(-process.child.pid, signal);
   } else if (signal == SIGKILL) {
-    process.control.reset();  // Whoever reads it there kills the process.
+    process.control.reset();  // closing it makes the remote side kill the process
   } else if (process.control.valid()) {
     const std::string line = fmt::format("{}\n", sigabbrev_np(signal));
     [[maybe_unused]] const ssize_t n = write(process.control.get(), line.data(), line.size());
@@ -120,7 +120,7 @@ void ProcessGroup::end(int signal) {
 void ProcessGroup::kill() {
   ending_ = true;
   signal(SIGKILL);
-  // A connection that does not end by itself is cut.
+  // A connection that does not end by itself is closed.
   for (auto& [rank, process] : processes_) {
     if (!process.remote || process.gone || process.linger != nullptr) continue;
     process.linger =
@@ -131,7 +131,7 @@ void ProcessGroup::kill() {
   }
 }
 
-// The process itself is gone. Its pipes may still be full, and its children may live.
+// The process has ended, but its pipes may still be full, and its children may live.
 void ProcessGroup::exited(std::uint32_t rank) {
   Process& process = processes_.at(rank);
   if (!has_ended(process.child, process.ended)) return;
@@ -152,11 +152,11 @@ void ProcessGroup::lingered(std::uint32_t rank) {
     process.linger = loop_.at(loop_.now() + options_.linger, [this, rank] { lingered(rank); });
     return;
   }
-  if (paused_) {  // It is our own reader who is late, not the process.
+  if (paused_) {  // our own reader is late, not the process
     process.linger = loop_.at(loop_.now() + options_.linger, [this, rank] { lingered(rank); });
     return;
   }
-  // Something outside of the group holds the pipes open. What is in them now is the last.
+  // A process outside of the group holds the pipes open. Their present content is the last.
   for (Pipe& pipe : process.pipes) {
     if (!pipe.end.valid()) continue;
     pass_on(rank, pipe);
@@ -173,7 +173,7 @@ void ProcessGroup::readable(std::uint32_t rank, Pipe& pipe) {
   if (output_.full()) pause();
 }
 
-// As much as a pipe holds. False: that was its end.
+// Reads up to the capacity of a pipe. False: end of file.
 bool ProcessGroup::pass_on(std::uint32_t rank, Pipe& pipe) {
   std::array<char, 65536> room;
   const ssize_t n = read(pipe.end.get(), room.data(), room.size());
@@ -195,7 +195,7 @@ void ProcessGroup::finish_if_done(std::uint32_t rank) {
   Process& process = it->second;
   if (!process.gone || process.pipes[0].end.valid() || process.pipes[1].end.valid()) return;
   if (process.linger != nullptr) loop_.cancel(process.linger);
-  ::kill(-process.child.pid, SIGKILL);  // Whoever has closed its output and stayed.
+  ::kill(-process.child.pid, SIGKILL);  // it closed its output but did not exit
   reap(process.child);
   if (!process.remote) guard_.remove(process.child.pid);
   const Ended ended = process.ended;

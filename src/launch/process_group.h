@@ -1,4 +1,4 @@
-// ProcessGroup: the processes of a job that run on this host, started and watched by a LiveLoop.
+// ProcessGroup: the processes of a job on this host, started and supervised by a LiveLoop.
 //
 //   ProcessGroup group(loop, output, {});
 //   group.on_exit([&](std::uint32_t rank, const Ended& ended) { ... });
@@ -22,64 +22,64 @@
 
 namespace shoal {
 
-// How a process is started.
+// How to start a process.
 struct ProcessPlan {
-  std::vector<std::string> command;      // the first is the path of the program
-  std::vector<std::string> environment;  // "NAME=value", all of it
+  std::vector<std::string> command;      // the first word is the path of the program
+  std::vector<std::string> environment;  // "NAME=value", complete
   std::string prefix;                    // of each line that it prints; see raw
-  // Its bytes are passed on as they come, not by lines: for a process that prints alone.
+  // Passes its bytes on unchanged, not by lines: for a process that prints alone.
   bool raw = false;
-  std::string token;  // handed over by a descriptor; empty: none
-  // It speaks for a process elsewhere (ssh): its stdin begins with `greeting`, then carries the
-  // names of signals, one a line, and ends when the process is to be killed. See remote.h.
+  std::string token;  // passed by a descriptor; empty: none
+  // It stands for a process on another host (ssh): its stdin begins with `greeting`, then carries
+  // the names of signals, one per line, and closes when the process is to be killed. See remote.h.
   bool remote = false;
   std::string greeting;
 };
 
 struct ProcessGroupOptions {
   Duration grace = std::chrono::seconds(5);  // from SIGTERM to SIGKILL
-  // For what a process has left behind in its group, and for whatever else holds its output open.
+  // For remaining children in its group, and other processes that hold its output open.
   Duration linger = std::chrono::seconds(1);
 };
 
-// Thread safety: none; it belongs to the loop's thread, which must not end before this does, or the
-// kernel ends the processes. Invariants:
+// Thread safety: none; it belongs to the loop's thread, which must not end before this object is
+// destroyed, or the kernel ends the processes. Invariants:
 // 1. on_exit is called once for each start(), after the last byte that the process has printed.
-// 2. A process and its process group are dead when on_exit is called; all are when this is gone,
-//    also when we are killed (the Guard sees to that).
-// 3. Nothing waits for ever: SIGKILL follows every polite request, and output that stays open then
-//    is no longer waited for.
+// 2. A process and its process group are dead when on_exit is called; all are dead when this object
+//    is destroyed, even if this process is killed (the Guard sees to that).
+// 3. No wait is unlimited: SIGKILL follows every request to end, and output that stays open then is
+//    closed.
 class ProcessGroup {
  public:
   using OnExit = std::function<void(std::uint32_t rank, const Ended& ended)>;
 
   ProcessGroup(LiveLoop& loop, Output& output, ProcessGroupOptions options);
-  ~ProcessGroup();  // kills what runs
+  ~ProcessGroup();  // kills running processes
   ProcessGroup(const ProcessGroup&) = delete;
   ProcessGroup& operator=(const ProcessGroup&) = delete;
 
   void on_exit(OnExit hook) { on_exit_ = std::move(hook); }
-  // REQUIRES: no process of this rank runs. Throws CannotRun.
+  // REQUIRES: no process of this rank is running. Throws CannotRun.
   void start(std::uint32_t rank, const ProcessPlan& plan);
-  void signal(int signal);  // to all that run, and their children
-  void end(int signal);     // the same, and SIGKILL to whoever is left after the grace
+  void signal(int signal);  // to all running processes and their children
+  void end(int signal);     // the same, and SIGKILL to those left after the grace
   void kill();              // SIGKILL, at once
   std::size_t running() const { return processes_.size(); }
   bool ending() const { return ending_; }
 
  private:
-  // One of its two output pipes.
+  // One of the two output pipes.
   struct Pipe {
-    Descriptor end;  // invalid: at its end
+    Descriptor end;  // invalid: end of file was reached
     Stream stream{};
     std::unique_ptr<LineSplitter> lines;  // null: raw
   };
   struct Process {
     Child child;
     bool remote = false;
-    Descriptor control;  // the stdin of a remote one
+    Descriptor control;  // stdin of a remote process
     std::array<Pipe, 2> pipes;
-    bool gone = false;  // it has ended; its output, or something of its group, may be left
+    bool gone = false;  // it has ended; its output or its children may remain
     Ended ended;
     LiveLoop::Timer linger = nullptr;
     bool killed = false;

@@ -17,7 +17,7 @@
 namespace shoal {
 namespace {
 
-// Above those numbers that a child gets its descriptors by.
+// Above the descriptor numbers of a child.
 constexpr int kOutOfTheWay = 10;
 
 bool is_file(const std::string& path) {
@@ -49,15 +49,15 @@ struct Prepared {
   bool outlives_us;
 };
 
-// In the child, which may be the copy of a process with threads: only calls that are safe in a
-// signal handler. Returns only when exec has failed.
+// Runs in the child, which may be a copy of a process with threads: only async-signal-safe calls.
+// Returns only if exec has failed.
 void become(const Prepared& p) {
   if (p.outlives_us) {
     setsid();
   } else {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != p.parent) _exit(128 + SIGKILL);  // It died before we could ask.
+    if (getppid() != p.parent) _exit(128 + SIGKILL);  // the parent died before prctl
   }
   if (dup2(p.in, 0) < 0) return;
   if (p.out >= 0 && dup2(p.out, 1) < 0) return;
@@ -132,7 +132,7 @@ Child spawn(const Spawn& request) {
                           err.get(),        token.get(),
                           report_end.get(), request.outlives_us};
 
-  // No signal handler of ours may run in the child before exec has made it another program.
+  // None of our signal handlers may run in the child before exec.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -143,9 +143,10 @@ Child spawn(const Spawn& request) {
   if (child.pid == 0) child_main(prepared);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (child.pid < 0)
-    throw CannotRun(126, fmt::format("no process for {}: {}", request.command.front(),
+    throw CannotRun(126, fmt::format("cannot create a process for {}: {}", request.command.front(),
                                      std::strerror(fork_error)));
-  if (!request.outlives_us) setpgid(child.pid, child.pid);  // Whoever of the two comes first.
+  // Both processes do this, because either may come first.
+  if (!request.outlives_us) setpgid(child.pid, child.pid);
   child.exit = Descriptor(static_cast<int>(syscall(SYS_pidfd_open, child.pid, 0)));
   SHOAL_CHECK(child.exit.valid(), "pidfd_open: {}", std::strerror(errno));
 
@@ -159,7 +160,7 @@ Child spawn(const Spawn& request) {
   throw CannotRun(
       missing ? 127 : 126,
       fmt::format("{} cannot be run: {}{}", request.command.front(), std::strerror(error),
-                  missing ? " (of it, or of the interpreter in its first line)" : ""));
+                  missing ? "  (the program, or the interpreter in its first line)" : ""));
 }
 
 bool has_ended(const Child& child, Ended& ended) {

@@ -25,11 +25,11 @@ RankCount parse_rank_count(const std::string& flag, const std::string& text) {
                                                 : whole_number(all.substr(0, colon));
   const auto most = whole_number(colon == std::string::npos ? all : all.substr(colon + 1));
   if (!least || !most)
-    throw ConfigError(fmt::format(
-        "{} {}: take a whole number from 1 to {}, or MIN:MAX of such numbers", flag, text, kMost));
+    throw ConfigError(fmt::format("{} {}: take an integer from 1 to {}, or MIN:MAX of such numbers",
+                                  flag, text, kMost));
   if (*least > *most)
-    throw ConfigError(fmt::format("{} {}: at least {} and at most {} cannot be; write {}:{}", flag,
-                                  text, *least, *most, *most, *least));
+    throw ConfigError(fmt::format("{} {}: the minimum {} is above the maximum {}; write {}:{}",
+                                  flag, text, *least, *most, *most, *least));
   return {*least, *most};
 }
 

@@ -5,19 +5,19 @@
 namespace shoal {
 namespace {
 
-// On one line, so that it stays one word also for shells that do not let quotes span lines.
-// Its arguments: the directory, then those of env: settings, program, arguments of the program.
+// On one line, so that it stays one word in shells that do not let quotes span lines. Its
+// arguments: the directory, then those of env: settings, program, arguments of the program.
 constexpr const char* kScript =
     "read -r token || exit 255; "
     "cd -- \"$1\" || exit 126; shift; "
     "exec 4<&0 </dev/null; "
     "printf \"%s\\n\" \"$token\" | setsid env SHOAL_TOKEN_FD=3 \"$@\" 3<&0 </dev/null 4<&- & "
     "program=$!; token=; "
-    // In a session of its own: it must survive those whom it watches.
+    // In a session of its own: it must survive the processes that it watches.
     "setsid sh -c \"while read -r s <&4; do kill -s \\$s -- -$program || kill -s \\$s $program; "
     "done; kill -s KILL -- -$program; kill -s KILL $program\" >/dev/null 2>&1 & "
     "watcher=$!; exec 4<&-; "
-    // From here on a shell has nothing to say but how its jobs ended.
+    // From here on the shell only prints how its jobs ended.
     "exec 2>/dev/null; wait $program; status=$?; "
     "kill -s KILL -- -$program; kill -s KILL $watcher; exit $status";
 

@@ -1,7 +1,7 @@
-// SharedToken: the file by which the processes of a job on one host agree on a secret.
+// SharedToken: a file by which the processes of a job on one host agree on a secret.
 //
-// It holds the token and who made it: process and the time that process was started, by which a
-// file that was left behind is known from one whose job still runs.
+// It holds the token and its maker: the process and its start time, which distinguish a file that
+// was left behind from that of a running job.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -24,11 +24,11 @@ namespace {
 
 constexpr auto kLookEvery = std::chrono::milliseconds(5);
 
-// When the process was started, in ticks since boot; nothing: there is no such process.
+// The start time of the process, in ticks since boot; empty: there is no such process.
 std::string start_of(long pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
   std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  const std::size_t name_end = text.rfind(')');  // the name may hold anything
+  const std::size_t name_end = text.rfind(')');  // the name may contain anything
   if (name_end == std::string::npos) return {};
   std::istringstream fields(text.substr(name_end + 1));
   std::string field;
@@ -36,8 +36,8 @@ std::string start_of(long pid) {
   return field;
 }
 
-// As part of a file's name: letters and digits stay, the rest is replaced; a hash keeps jobs apart
-// whose names become the same.
+// Converts a name to part of a file name: letters and digits stay, other characters are replaced; a
+// hash separates jobs whose names become the same.
 std::string file_name(const Place& place) {
   std::string name;
   for (const char c : place.job.substr(0, 40)) {
@@ -64,7 +64,7 @@ Content look(const std::string& path) {
   SHOAL_CHECK_EQ(fstat(file.get(), &facts), 0);
   if (!S_ISREG(facts.st_mode) || facts.st_uid != geteuid() || (facts.st_mode & 077U) != 0)
     throw ConfigError(
-        fmt::format("{} was put there by somebody else (user {}, mode {:o}); remove "
+        fmt::format("{} was not made by this user (user {}, mode {:o}); remove "
                     "it, or set SHOAL_TOKEN_FILE",
                     path, facts.st_uid, facts.st_mode & 07777U));
   std::string text(512, '\0');
@@ -98,14 +98,15 @@ void SharedToken::all_have_joined() {
   unlink(path_.c_str());
 }
 
-// Written apart and then linked, so that nobody sees half of it; link() fails where a name exists.
+// Written under another name and then linked, so that no process sees half of it; link() fails if
+// the name exists.
 void SharedToken::make(const std::string& folder) {
   token_ = new_token();
   std::string part = fmt::format("{}/.shoal-token-XXXXXX", folder);
   const Descriptor file(mkostemp(part.data(), O_CLOEXEC));  // mode 0600
   if (!file.valid())
     throw ConfigError(
-        fmt::format("no file for the job's secret can be made in {}: {}; set "
+        fmt::format("the file for the job's secret cannot be made in {}: {}; set "
                     "SHOAL_TOKEN_FILE or XDG_RUNTIME_DIR",
                     folder, std::strerror(errno)));
   write_all(file.get(), fmt::format("{} {} {}\n", token_, getpid(), start_of(getpid())));
@@ -125,7 +126,7 @@ void SharedToken::make(const std::string& folder) {
   unlink(part.c_str());
   if (!ours_)
     throw ConfigError(fmt::format("{} cannot be made: {}", path_,
-                                  problem.empty() ? "somebody else keeps making it" : problem));
+                                  problem.empty() ? "another process keeps making it" : problem));
 }
 
 void SharedToken::wait_for(std::chrono::milliseconds patience) {

@@ -22,8 +22,8 @@ namespace {
 constexpr std::size_t kDigits = 64;
 constexpr std::size_t kReadMax = 1024;
 
-// To the end, or until it is too long to be a token. Works for files and pipes; a file is read
-// from its beginning, whoever has read from the same open file before.
+// Reads to the end, or until the text is too long for a token. Works for files and pipes; a file is
+// read from its beginning, even if another process has read from the same open file.
 std::string read_all(int descriptor, const std::string& where) {
   std::string text;
   std::array<char, 256> room;
@@ -68,7 +68,7 @@ std::string parse_token(const std::string& text, const std::string& where) {
   while (!token.empty() && (token.back() == '\n' || token.back() == '\r')) token.pop_back();
   if (token.size() != kDigits || token.find_first_not_of("0123456789abcdef") != std::string::npos)
     throw ConfigError(
-        fmt::format("{} holds no token: that is {} hexadecimal digits, as written by "
+        fmt::format("{} does not contain a token, which is {} hexadecimal digits as written by "
                     "`openssl rand -hex 32`",
                     where, kDigits));
   return token;
@@ -78,7 +78,7 @@ int token_descriptor(const std::string& token) {
   Descriptor memory(memfd_create("shoal-token", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   SHOAL_CHECK(memory.valid(), "memfd_create: {}", std::strerror(errno));
   write_all(memory.get(), token + "\n");
-  lseek(memory.get(), 0, SEEK_SET);  // for whoever just reads
+  lseek(memory.get(), 0, SEEK_SET);  // for processes that just read
   fcntl(memory.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   return memory.release();
 }
@@ -90,13 +90,14 @@ std::string read_token_file(const std::string& path) {
         fmt::format("the token file {} cannot be opened: {}", path, std::strerror(errno)));
   struct stat facts {};
   SHOAL_CHECK_EQ(fstat(file.get(), &facts), 0);
-  if (!S_ISREG(facts.st_mode)) throw ConfigError(fmt::format("{} is no plain file", path));
+  if (!S_ISREG(facts.st_mode)) throw ConfigError(fmt::format("{} is not a plain file", path));
   if (facts.st_uid != geteuid())
-    throw ConfigError(fmt::format("the token file {} belongs to user {}, not to {} who reads it",
-                                  path, facts.st_uid, geteuid()));
+    throw ConfigError(
+        fmt::format("the token file {} belongs to user {}, not to user {}, who reads it", path,
+                    facts.st_uid, geteuid()));
   if ((facts.st_mode & 077U) != 0)
     throw ConfigError(
-        fmt::format("the token file {} has mode {:o}, so others can use it; "
+        fmt::format("the token file {} has mode {:o}, so other users can read it; "
                     "chmod 600 it",
                     path, facts.st_mode & 0777U));
   return parse_token(read_all(file.get(), path), path);
@@ -115,7 +116,7 @@ Secret find_secret(const Lookup& lookup, const Place& place, std::chrono::millis
   if (place.world == 1) return {new_token(), nullptr};
   if (!is_loopback(place.master_addr))
     throw ConfigError(fmt::format(
-        "rank {} of {} ({}) would meet the others at {} without a secret; put one into a file "
+        "rank {} of {} ({}) has no secret to join the others at {}; put one into a file "
         "(umask 077; openssl rand -hex 32 > FILE), on every host, and set SHOAL_TOKEN_FILE",
         place.rank, place.world, place.source, place.master_addr));
   auto shared = std::make_unique<SharedToken>(place, shared_token_folder(lookup), patience);

@@ -47,7 +47,7 @@ expect_has "$out" '"job":"77.3","life":1,"source":"Slurm"}'
 # Between hosts nobody may join without a secret.
 run "${clean[@]}" SLURM_PROCID=1 SLURM_NTASKS=2 SLURM_JOB_ID=77 SLURM_STEP_NODELIST=node3,node4 "$print_place" --secret
 expect_equal "$rc" 1
-expect_has "$err" "would meet the others at node3 without a secret"
+expect_has "$err" "has no secret to join the others at node3"
 (umask 077; printf '%064d\n' 0 >"$scratch/token")
 run "${clean[@]}" SLURM_PROCID=1 SLURM_NTASKS=2 SLURM_JOB_ID=77 SLURM_STEP_NODELIST=node3,node4 \
   SHOAL_TOKEN_FILE="$scratch/token" "$print_place" --secret

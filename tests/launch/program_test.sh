@@ -67,10 +67,10 @@ scenario=failed_ranks_are_started_again
 run "$shoal" launch -n 2 --restart 3 -- sh -c 'echo life $SHOAL_LIFE; [ $SHOAL_LIFE = 2 ] || exit 5'
 expect_equal "$rc" 0
 expect_equal "$(sort <<<"$out" | tr '\n' ,)" "[0] life 1,[0] life 2,[1] life 1,[1] life 2,"
-expect_has "$err" "starting it again, 2 of 3"
+expect_has "$err" "restarting it, 2 of 3"
 run "$shoal" launch -n 2 --restart 2 -- sh -c '[ $RANK = 0 ] && exit 5; sleep 1000'
 expect_equal "$rc" 5
-expect_has "$err" "starting it again, 2 of 2"
+expect_has "$err" "restarting it, 2 of 2"
 expect_has "$err" "rank 0 failed first: exit status 5; ending the others"
 
 scenario=an_elastic_job_goes_on_without_the_failed
@@ -135,9 +135,9 @@ printf 'text' >"$scratch/plain"
 refuse 1 "-n 0" -n 0 -- "${touch_it[@]}"
 refuse 1 "-n -1" --ranks=-1 -- "${touch_it[@]}"
 refuse 1 "-n two" -n two -- "${touch_it[@]}"
-refuse 1 "how many processes?" -- "${touch_it[@]}"
+refuse 1 "the number of processes is missing" -- "${touch_it[@]}"
 refuse 1 "write -- before the program" -n 2 "${touch_it[@]}"
-refuse 1 "which program?" -n 2 --
+refuse 1 "the program is missing" -n 2 --
 refuse 1 "'stray' is no option" -n 2 stray -- "${touch_it[@]}"
 refuse 127 "the program 'nonexistent-program' was not found in PATH; nothing was started" -n 2 -- nonexistent-program
 refuse 127 "'./nothing' was not found" -n 2 -- ./nothing
@@ -145,7 +145,7 @@ refuse 126 "$scratch/plain is not executable" -n 2 -- "$scratch/plain"
 refuse 126 "is a folder" -n 2 -- "$scratch"
 refuse 1 "--env 1X=2" -n 1 --env 1X=2 -- "${touch_it[@]}"
 refuse 1 "--env X" -n 1 --env X -- "${touch_it[@]}"
-refuse 1 "'' is no name of a host" -n 2 --hosts a,,b -- "${touch_it[@]}"
+refuse 1 "'' is not the name of a host" -n 2 --hosts a,,b -- "${touch_it[@]}"
 refuse 1 "'b:no'" --hosts a,b:no -- "${touch_it[@]}"
 refuse 1 "--listen here:99999" -n 1 --listen here:99999 -- "${touch_it[@]}"
 refuse 1 "exclude each other" -n 1 --tag-output --no-tag -- "${touch_it[@]}"

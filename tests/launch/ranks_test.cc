@@ -29,9 +29,9 @@ TEST(RankCount, RefusesWhatIsNone) {
   };
   for (const char* text :
        {"", "0", "-1", "x", "4x", "1.5", "0:3", "2:", ":2", "1:2:3", "100001", "99999999999"})
-    EXPECT_THAT(refusal(text), HasSubstr("take a whole number from 1 to 100000, or MIN:MAX"))
+    EXPECT_THAT(refusal(text), HasSubstr("take an integer from 1 to 100000, or MIN:MAX"))
         << text;
-  EXPECT_THAT(refusal("8:2"), HasSubstr("--workers 8:2: at least 8 and at most 2 cannot be"));
+  EXPECT_THAT(refusal("8:2"), HasSubstr("--workers 8:2: the minimum 8 is above the maximum 2"));
 }
 
 }  // namespace

@@ -100,7 +100,7 @@ TEST(Token, AFileMustBeItsReadersAlone) {
   ASSERT_EQ(chmod(path.c_str(), 0600), 0);
   EXPECT_EQ(find_secret(lookup, place_of(1, "j")).token, token);
   EXPECT_THAT(refusal([&] { read_token_file(folder.path() / "none"); }), HasSubstr("none"));
-  EXPECT_THAT(refusal([&] { read_token_file(folder.path()); }), HasSubstr("no plain file"));
+  EXPECT_THAT(refusal([&] { read_token_file(folder.path()); }), HasSubstr("not a plain file"));
 }
 
 TEST(Token, WithoutOneOnlyLoopbackIsAllowed) {
@@ -165,7 +165,7 @@ TEST(SharedToken, SomebodyElsesFileIsNotTrusted) {
   std::ofstream(path) << new_token() << " 1 1\n";
   ASSERT_EQ(chmod(path.c_str(), 0644), 0);
   EXPECT_THAT(refusal([&] { SharedToken(place_of(1, "job"), folder.path(), 20ms); }),
-              HasSubstr("somebody else"));
+              HasSubstr("was not made by this user"));
   std::filesystem::remove(path);
   std::filesystem::create_symlink("/etc/passwd", path);
   EXPECT_THAT(refusal([&] { SharedToken(place_of(1, "job"), folder.path(), 20ms); }),

@@ -262,7 +262,7 @@ class Failed(WorkersTest):
         self.assertEqual(finished.code, 1, finished)
         self.assertEqual(len(re.findall("^shoal: the loss became", finished.err, re.MULTILINE)), 1, finished)
         self.assertIn("Hint:", finished.err)
-        self.assertNotIn("starting it again", finished.err)
+        self.assertNotIn("restarting it", finished.err)
         self.assertFalse((folder / "error.txt").exists())
 
     def test_a_worker_that_fails_does_not_wait_for_others_that_wait_for_it(self):
@@ -286,9 +286,9 @@ class Failed(WorkersTest):
 
     def test_what_cannot_be_is_refused_before_anything_is_started(self):
         cases = {
-            r"--workers 0: take a whole number": ["--workers", "0"],
-            r"--workers x: take a whole number": ["--workers", "x"],
-            r"--workers 8:2: at least 8 and at most 2 cannot be": ["--workers", "8:2"],
+            r"--workers 0: take an integer": ["--workers", "0"],
+            r"--workers x: take an integer": ["--workers", "x"],
+            r"--workers 8:2: the minimum 8 is above the maximum 2": ["--workers", "8:2"],
             r"--batch 1000 for each of 4 workers: the data has only 2000": ["--workers", "4", "--batch", "1000"],
             r"--global-batch 3: that is less than a sample for each of 4": ["--workers", "4", "--global-batch", "3"],
             r"--keep-batch": ["--workers", "2", "--keep-batch", "both"],
