@@ -16,14 +16,14 @@ using Layers = std::vector<LayerSize>;
 
 constexpr std::uint64_t kClasses = 1000;
 
-// Of a convolution, beside its channels.
+// Parameters of a convolution, besides its channels.
 struct Conv {
   std::uint64_t kernel = 1, stride = 1, pad = 0, groups = 1;
   bool bias = true;
-  bool norm = false;  // followed by batch normalization: a scale and a shift for each channel
+  bool norm = false;  // followed by batch normalization: scale and shift per channel
 };
 
-// An image on its way through a network: `channels` of side x side.
+// The size of an image at some layer: `channels` of side x side.
 struct Image {
   Layers& layers;
   std::uint64_t channels = 3, side = 224;
@@ -36,7 +36,7 @@ struct Image {
         {name, Elements(weights + more), 2.0 * static_cast<double>(weights * side * side)});
     channels = out;
   }
-  // Batch normalization of its own.
+  // Adds batch normalization as a layer of its own.
   void norm(const std::string& name) { layers.push_back({name, Elements(2 * channels), 0}); }
   void pool(std::uint64_t kernel, std::uint64_t stride, std::uint64_t pad, bool up = false) {
     const std::uint64_t room = side + 2 * pad - kernel;
@@ -84,7 +84,7 @@ Layers vgg_a() {
   return layers;
 }
 
-// Four ways side by side: 1x1; 1x1 to 3x3; 1x1 to 5x5; pooled, then 1x1.
+// Four parallel branches: 1x1; 1x1 to 3x3; 1x1 to 5x5; pooled, then 1x1.
 struct Inception {
   std::uint64_t one, three_in, three, five_in, five, pooled;
 };
@@ -153,7 +153,7 @@ Layers resnet(const std::array<std::uint64_t, 4>& blocks) {
   return layers;
 }
 
-// Every layer of a block adds 32 channels to all that were before it.
+// Every layer of a block adds 32 channels to all channels before it.
 Layers densenet_121() {
   constexpr std::uint64_t kGrowth = 32;
   Layers layers;
@@ -194,7 +194,7 @@ Layers gpt2_small() {
     layers.push_back({name, Elements(2 * kWidth), 0});
   };
   layers.push_back({"embedding", Elements((kWords + kTokens) * kWidth), 0});
-  // Scores of all pairs of tokens, and what they weigh.
+  // Scores of all pairs of tokens, and their weighted sums.
   const double attention = 2 * 2.0 * static_cast<double>(kTokens * kTokens * kWidth);
   for (std::uint64_t b = 1; b <= kBlocks; ++b) {
     const std::string name = fmt::format("{} ", b);
@@ -245,7 +245,7 @@ std::vector<std::string> architecture_names() {
 std::vector<LayerSize> architecture(std::string_view name) {
   const auto it = std::ranges::find(all(), name, &Named::name);
   if (it == all().end())
-    throw ConfigError(fmt::format("'{}' is no architecture of full size. {}", name,
+    throw ConfigError(fmt::format("'{}' is not a known architecture. {}", name,
                                   suggest(name, architecture_names())));
   return it->make();
 }

@@ -1,5 +1,5 @@
-// Well-known networks at full size, as layers with sizes and work and nothing else: what a phantom
-// (phantom.h) of them is made of. Every number comes from the shapes of the architecture.
+// Well-known networks at full size, described only by sizes and work of their layers, from which
+// phantoms (phantom.h) are made. Every number follows from the shapes of the architecture.
 //
 //   alexnet       Krizhevsky et al. 2012, two groups          227 x 227 images
 //   vgg-a         Simonyan and Zisserman 2014, 11 layers      224 x 224
@@ -21,7 +21,7 @@ namespace shoal {
 struct LayerSize {
   std::string name;
   Elements parameters;
-  double flops = 0;  // forward, of one sample; a multiplication and its addition are two
+  double flops = 0;  // forward, per sample; a multiplication and its addition are two
 };
 
 std::vector<std::string> architecture_names();

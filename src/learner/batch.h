@@ -1,7 +1,7 @@
-// What a learner is trained on, as it sees it: the shape of a sample, and batches of them.
+// Training data as a learner sees it: the shape of a sample, and batches.
 //
-// A BatchSource turns sample ids into numbers; data/ implements it. Draws that belong to a sample
-// (crop, flip) are keyed by (seed, epoch, sample), so that a batch depends on nothing but the call.
+// A BatchSource turns sample ids into numbers; data/ implements it. Augmentation (crop, flip) is
+// keyed by (seed, epoch, sample), so that a batch depends only on the arguments of the call.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@
 namespace shoal {
 
 enum class InputKind : std::uint8_t {
-  Dense,   // numbers in a fixed shape: {features}, or {channels, height, width}
+  Dense,   // numbers of a fixed shape: {features}, or {channels, height, width}
   Sparse,  // a few (index, value) pairs out of `features`
-  Tokens,  // {length} numbers of symbols
+  Tokens,  // {length} symbols
 };
 
 enum class TargetKind : std::uint8_t {
-  Classes,  // one label of `classes`; 0: nobody knows of how many
-  Values,   // `classes` real numbers, to be approximated
-  Next,     // for each token of the input the one that follows it, of `classes` symbols
+  Classes,  // one label of `classes`; 0: the number of classes is unknown
+  Values,   // `classes` real numbers to approximate
+  Next,     // for each input token the next one, of `classes` symbols
 };
 
 struct SampleShape {
@@ -36,7 +36,7 @@ struct SampleShape {
 
 std::string describe(const SampleShape& shape);  // "1x28x28 numbers, 10 classes"
 
-// n samples, one after the other. Which vectors are used follows from the shape.
+// n consecutive samples. The shape determines which vectors are used.
 struct Batch {
   std::uint64_t n = 0;
   std::vector<float> dense;           // n x shape
@@ -54,8 +54,8 @@ class BatchSource {
   virtual ~BatchSource() = default;
   virtual const SampleShape& shape() const = 0;
   virtual std::uint64_t size() const = 0;  // samples, with ids 0 .. size - 1
-  // Replaces the batch. Its memory is used again when it is large enough. Throws DataError for
-  // what only reading finds out.
+  // Replaces the batch, reusing its memory if it is large enough. Throws DataError for errors found
+  // only when reading.
   virtual void fill(std::uint64_t epoch, std::span<const SampleId> samples, Batch& batch) const = 0;
 };
 

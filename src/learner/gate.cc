@@ -10,7 +10,7 @@ namespace shoal {
 ParameterGate::ParameterGate(const Cuts& pieces)
     : missing_(std::make_unique<std::atomic<std::uint64_t>[]>(pieces.size())) {
   for (std::size_t i = 0; i < pieces.size(); ++i) {
-    SHOAL_CHECK_EQ(pieces[i].at, size_, "pieces of the parameters that do not lie end to end");
+    SHOAL_CHECK_EQ(pieces[i].at, size_, "pieces of the parameters that are not adjacent");
     begins_.push_back(size_);
     missing_[i].store(pieces[i].n.value());
     size_ += pieces[i].n;
@@ -29,7 +29,7 @@ void ParameterGate::came(Elements at, Elements n) {
     const Elements piece_end = i + 1 < begins_.size() ? begins_[i + 1] : size_;
     const Elements to = std::min(end, piece_end);
     const std::uint64_t before = missing_[i].fetch_sub((to - at).value());
-    SHOAL_CHECK_GE(before, (to - at).value(), "a range of the parameters came twice");
+    SHOAL_CHECK_GE(before, (to - at).value(), "a range of the parameters arrived twice");
     at = to;
   }
   turn_.fetch_add(1);

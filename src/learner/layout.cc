@@ -8,13 +8,13 @@
 namespace shoal {
 namespace {
 
-// A section of raw bits begins where any type may.
+// A section of raw bits begins at an address for any type.
 constexpr std::uint64_t kSideAlignment = 16;
 
 Elements room_of(const TensorEntry& t) {
   const std::uint64_t bytes = count(t.shape) * size_of(t.dtype);
   const std::uint64_t n = (bytes + sizeof(float) - 1) / sizeof(float);
-  // So that what follows in the side section stays aligned.
+  // Keeps later entries of the side section aligned.
   return Elements(t.section == Section::Side ? (n + 1) / 2 * 2 : n);
 }
 

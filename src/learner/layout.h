@@ -1,11 +1,11 @@
-// Layout: where the tensors of a model lie in the flat arena.
+// Layout: the positions of a model's tensors in the flat arena.
 //
 //   | parameters                | buffers           | side                        |
 //   0                           N                   N + M                         all
 //
-// Parameters are trained, in the order in which their gradients become ready, so that a bucket is
-// a range. Buffers are float32 state that is not trained (running statistics) and may be averaged.
-// Side is what is no float32 at all (a counter): raw bits, copied and never calculated with.
+// Parameters are trained. They lie in the order in which their gradients become ready, so that a
+// bucket is a range. Buffers are float32 state that is not trained (running statistics) and may be
+// averaged. Side holds state of other types (a counter): raw bits that are only copied.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 namespace shoal {
 
 enum class Dtype : std::uint8_t { F64, F32, F16, BF16, I64, I32, I16, I8, U8, Bool };
-std::string_view to_string(Dtype dtype);  // as safetensors calls it: "F32"
+std::string_view to_string(Dtype dtype);  // in safetensors' notation: "F32"
 std::uint64_t size_of(Dtype dtype);       // bytes
 
 enum class Section : std::uint8_t { Parameter, Buffer, Side };
@@ -30,20 +30,20 @@ struct TensorEntry {
   Dtype dtype = Dtype::F32;
   std::vector<std::int64_t> shape;
   std::vector<std::int64_t> strides;  // dense, but not always row-major
-  Elements at{};                      // of the arena
-  Elements n{};                       // float32 elements that it occupies there
+  Elements at{};                      // offset in the arena
+  Elements n{};                       // float32 elements that it occupies
 };
 
-std::uint64_t count(std::span<const std::int64_t> shape);  // how many numbers a shape holds
+std::uint64_t count(std::span<const std::int64_t> shape);  // the number of elements of a shape
 bool is_row_major(const TensorEntry& tensor);
 
 class Layout {
  public:
   Layout() = default;
-  // Places the tensors one after the other; parameters first, then buffers, then side.
-  // REQUIRES: they come in that order; `at` and `n` are set here.
+  // Places the tensors one after the other, and sets their `at` and `n`. REQUIRES: parameters come
+  // first, then buffers, then side.
   explicit Layout(std::vector<TensorEntry> tensors);
-  // N parameters without names: what problems without tensors have.
+  // N parameters without names, for problems without tensors.
   static Layout plain(Elements parameters);
 
   std::span<const TensorEntry> tensors() const { return tensors_; }
@@ -51,10 +51,10 @@ class Layout {
     return tensors().first(parameter_tensors_);
   }
   Elements parameters() const { return parameters_; }  // N
-  Elements averaged() const { return averaged_; }      // N + M: what a mean of replicas covers
+  Elements averaged() const { return averaged_; }      // N + M: the part that replicas average
   Elements all() const { return all_; }
   const TensorEntry* find(std::string_view name) const;  // null: there is none
-  std::uint64_t hash() const;                            // of everything but strides
+  std::uint64_t hash() const;                            // of everything except strides
 
  private:
   std::vector<TensorEntry> tensors_;

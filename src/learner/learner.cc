@@ -15,7 +15,7 @@ Task<void> Learner::prefetch(Env&, Portion) { co_return; }
 
 Task<Predictions> Learner::predict(Env&, Range, std::uint64_t, std::uint64_t) {
   throw ConfigError(
-      "this model predicts no classes, and there is nothing to put together; take one that does, "
+      "this model predicts no classes, so predictions cannot be combined; take one that does, "
       "or "
       "--combine none");
 }

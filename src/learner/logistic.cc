@@ -20,13 +20,13 @@ std::int64_t features_in(const SampleShape& shape) {
 Layout layout_of(const SampleShape& shape) {
   if (shape.input == InputKind::Tokens || shape.target != TargetKind::Classes || shape.classes != 2)
     throw ConfigError(
-        fmt::format("--model {} with {}: it tells two classes apart, by numbers; take such data, "
+        fmt::format("--model {} with {}: it needs numbers and two classes; take such data, "
                     "or another --model",
                     kLogisticModel, describe(shape)));
   return Layout({{.name = "weight", .shape = {features_in(shape)}, .strides = {1}}});
 }
 
-// What the sample adds to the score; returns the derivative of its loss by z.
+// Adds the sample to the score; returns the derivative of its loss by z.
 float judge(float z, std::int64_t label, Score& score) {
   const float p = 1 / (1 + std::exp(-z));
   const bool one = label == 1;

@@ -2,8 +2,8 @@
 //
 //   P(label 1 | x) = 1 / (1 + exp(-w . x)),     loss = -log P(label)
 //
-// Of sparse samples only the weights of their own features are read and moved, which is what
-// Hogwild is for (lane()). Trained by any other system it is a model like others.
+// A sparse sample reads and changes only the weights of its own features, as Hogwild requires
+// (lane()). Other systems can train it too.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace shoal {
 
 inline constexpr const char* kLogisticModel = "logistic";
 
-// The features of one sample: of sparse ones those that it has, of dense ones all.
+// The features of a sample: the present ones if sparse, all if dense.
 struct Features {
   const std::int64_t* indices = nullptr;  // null: 0, 1, 2, ..
   const float* values = nullptr;
@@ -30,33 +30,33 @@ struct Features {
 };
 Features features_of(const SampleShape& shape, const Batch& batch, std::size_t i);
 
-// w <- w - eta * gradient, sample by sample, each at the weights as they are by then.
+// w <- w - eta * gradient, sample by sample, each with the present weights.
 class LogisticLane : public Lane {
  public:
-  // The batch may be filled until the first step. Both, and the score, outlive the lane.
+  // The batch may be filled until the first step. Batch, shape and score outlive the lane.
   LogisticLane(Shared w, const SampleShape& shape, const Batch& batch, double eta, Score& score)
       : w_(w), shape_(shape), batch_(batch), eta_(static_cast<float>(eta)), score_(score) {}
 
-  bool step() override;  // a read or a write of one weight
+  bool step() override;  // reads or writes one weight
   void run() override {
     while (sample()) {
     }
   }
-  // The next sample as a whole. REQUIRES: none is half done. False: there was none left.
+  // Processes the next sample as a whole. REQUIRES: no sample is half done. False: none was left.
   bool sample();
   Elements size() const override { return Elements(batch_.n); }
 
  private:
-  void end_of_read();  // what all reads come to
+  void end_of_read();  // computes the change from all reads
   bool next_sample();
 
   Shared w_;
   const SampleShape& shape_;
   const Batch& batch_;
   const float eta_;
-  Score& score_;  // gets the whole at the end: others' are beside it
+  Score& score_;  // gets the total at the end, to avoid false sharing
   std::size_t sample_ = 0;
-  // Within a sample: reads, then for each weight a read and a write.
+  // State within a sample: reads first, then for each weight a read and a write.
   std::size_t k_ = 0;
   enum class Phase : std::uint8_t { Sum, Load, Store } phase_ = Phase::Sum;
   float z_ = 0;
@@ -67,7 +67,7 @@ class LogisticLane : public Lane {
 
 class LogisticLearner final : public Learner {
  public:
-  // `test` may be null. Throws ConfigError for data that has not two classes.
+  // `test` may be null. Throws ConfigError unless the data has two classes.
   LogisticLearner(std::shared_ptr<const BatchSource> train,
                   std::shared_ptr<const BatchSource> test);
 

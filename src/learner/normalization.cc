@@ -16,7 +16,7 @@ BatchNorm parse_batch_norm(std::string_view text) {
   const auto group = parse_number<std::uint32_t>(text.substr(kGroup.size()), {.least = 2});
   if (!group)
     throw ConfigError(
-        fmt::format("--batch-norm {}: a group has 2 samples at least, as in group:32", text));
+        fmt::format("--batch-norm {}: a group has at least 2 samples, as in group:32", text));
   return {BatchNorm::Over::Group, *group};
 }
 

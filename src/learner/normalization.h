@@ -1,5 +1,5 @@
-// How the layers of a network are normalized: choices that change what is computed between two
-// parameters, and not which they are.
+// Normalization of a network's layers: choices that change the computation between parameters, not
+// the parameters.
 //
 //   batch norm    statistics of a worker's whole batch, of groups of K of its samples (ghost batch
 //                 normalization: Hoffer, Hubara, Soudry, NIPS 2017, arXiv:1705.08741, Algorithm 1),
@@ -19,7 +19,7 @@ struct BatchNorm {
   enum class Over : std::uint8_t { Local, Group, Workers };
 
   Over over = Over::Local;
-  std::uint32_t group = 0;  // of Over::Group: K, at least 2
+  std::uint32_t group = 0;  // with Over::Group: K, at least 2
 
   bool operator==(const BatchNorm&) const = default;
 };
@@ -34,13 +34,13 @@ struct Normalization {
   bool operator==(const Normalization&) const = default;
 };
 
-// Where the passes of all workers meet, each in the middle of its own.
+// Sums numbers over all workers in the middle of their passes.
 class InPassReducer {
  public:
   virtual ~InPassReducer() = default;
-  // Replaces each number by its sum over the workers, which has the same bits on all. Called where
-  // the pass runs, and waits there for the others: every worker calls it as often, with as many
-  // numbers. Throws Cancelled when the pass is given up.
+  // Replaces each number by its sum over the workers, with the same bits on all. Called on the
+  // pass's thread, where it waits for the others: every worker makes the same calls with the same
+  // number of values. Throws Cancelled when the pass is given up.
   virtual void add_up(std::span<double> numbers) = 0;
 };
 

@@ -33,7 +33,7 @@ Task<void> PhantomLearner::gradient(Env& env, Range, GradientTarget target, Port
   Elements at;
   for (std::size_t i = 0; i < layers_.size();) {
     if (target.gate != nullptr) co_await target.gate->until(env, at, layers_[i].parameters);
-    Elements forward;  // of as many layers as are there: whatever disturbs a pass does so for long
+    Elements forward;  // of all remaining layers: a disturbance of a pass lasts long
     do {
       forward += layers_[i].forward;
       at += layers_[i].parameters;
@@ -50,7 +50,7 @@ Task<void> PhantomLearner::gradient(Env& env, Range, GradientTarget target, Port
     end -= layer.parameters;
     if (layer.parameters > Elements(0)) ready.push(Ready{number++, end, layer.parameters});
   }
-  // Nobody knows its loss.
+  // A phantom's loss is unknown.
   score += Score{.loss = std::numeric_limits<double>::quiet_NaN(), .samples = samples};
   ready.close();
 }

@@ -1,5 +1,5 @@
-// The phantom learner: the sizes and times of a model, and none of its numbers. What a strategy
-// does with it costs what it would cost with the model, and takes no memory.
+// The phantom learner: the sizes and times of a model without its numbers. A strategy has the same
+// costs with it as with the model, but it takes no memory.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace shoal {
 struct PhantomLayer {
   std::string name;
   Elements parameters;
-  // Work of one sample, in elements of Work::Forward and Work::Backward.
+  // Work per sample, in elements of Work::Forward and Work::Backward.
   Elements forward;
   Elements backward;
 };

@@ -91,7 +91,7 @@ Task<void> QuadraticLearner::gradient(Env& env, Range w, GradientTarget target, 
   const std::vector<SampleId>& samples = portion.samples;
   Elements touched = g.n * samples.size();
   if (target.gate != nullptr) {
-    // As if every bucket were a layer: the last one's piece of work is the one below.
+    // Treats every bucket as a layer.
     for (std::uint32_t b = 0; b < options_.buckets; ++b) {
       const Range layer = part_of(g, b, options_.buckets);
       co_await target.gate->until(env, layer.at - g.at, layer.n);
@@ -121,7 +121,7 @@ Task<void> QuadraticLearner::gradient(Env& env, Range w, GradientTarget target, 
 
 namespace {
 
-// Every sample moves all numbers, one after the other.
+// Every sample changes all parameters, one after the other.
 class DenseLane final : public Lane {
  public:
   DenseLane(const QuadraticLearner& learner, Shared w, Portion portion, double eta, Score& score)

@@ -1,10 +1,10 @@
-// A problem with a known answer: one parabola per sample, all with the same curvature.
+// A problem with a known solution: one parabola per sample, all with the same curvature.
 //
 //   f_i(w) = 1/2 sum_j lambda_j (w_j - w*_j - sigma z_ij)^2,     z_ij = +-1,  z_(2k+1) = -z_(2k)
 //
-// The optimum over an even number of samples is w* exactly; lambda runs from 1 down to 1/kappa,
-// evenly in its logarithm, so that kappa is the condition number. Milliseconds for thousands of
-// steps, which is what the simulator's swarm trains.
+// The optimum over an even number of samples is exactly w*. lambda runs from 1 down to 1/kappa,
+// evenly in its logarithm, so kappa is the condition number. Thousands of steps take milliseconds,
+// which suits the swarm.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct QuadraticOptions {
   double condition = 100;  // kappa
   double noise = 1;        // sigma
   std::uint64_t held_out = 0;
-  // State that forward passes change, as batch norm has it: each pass adds 1 to a buffer, which
+  // State that forward passes change, like that of batch norm: each pass adds 1 to a buffer, which
   // replicas average, and to a counter.
   bool statistics = false;
 };
@@ -43,9 +43,9 @@ class QuadraticLearner final : public Learner {
 
   std::span<const float> optimum() const { return optimum_; }
   std::span<const float> curvature() const { return lambda_; }
-  // Of the whole problem (noise left out) at w; 0 at the optimum.
+  // The loss of the whole problem at w, without noise; 0 at the optimum.
   double loss(std::span<const float> w) const;
-  // The gradients of `samples` at w, added to g, for elements [from, from + g.size()).
+  // Adds the gradients of `samples` at w to g, for elements [from, from + g.size()).
   void add_gradients(std::span<const float> w, std::span<const SampleId> samples, std::size_t from,
                      std::span<float> g) const;
 

@@ -191,7 +191,7 @@ TEST_F(Api, WishesThatCannotBeAreRefusedInWords) {
   EXPECT_THAT(refusal<ConfigError>(t), HasSubstr("unknown option '--model'"));
   t = good;
   t.model = model<Small>(2);
-  EXPECT_THAT(refusal<ConfigError>(t), HasSubstr("2 classes apart, the data has 4"));
+  EXPECT_THAT(refusal<ConfigError>(t), HasSubstr("2 classes, the data has 4"));
   EXPECT_FALSE(std::filesystem::exists(good.out)) << "what is refused leaves nothing behind";
 }
 

@@ -79,11 +79,11 @@ class Refused(TrainTest):
         self.refuse(r"--beta1 0.8: momentum has none", *TINY, "--optimizer", "momentum", "--beta1", "0.8")
         self.refuse(r"--reproducible with --shards 0", *TINY, "--reproducible", "--shards", "0")
         self.refuse(r"mlp.*99.*8", "--model", "mlp:99-3", *TINY[2:])
-        self.refuse(r"--model lenet tells images apart", "--model", "lenet", *TINY[2:])
+        self.refuse(r"--model lenet classifies images", "--model", "lenet", *TINY[2:])
 
     def test_a_file_that_is_no_model(self):
         broken = self.file("broken.pt", "no model at all")
-        self.refuse(r"broken\.pt: no TorchScript file", "--model", broken, *TINY[2:])
+        self.refuse(r"broken\.pt: cannot read it as a TorchScript file", "--model", broken, *TINY[2:])
         self.refuse(r"missing\.pt", "--model", self.scratch / "missing.pt", *TINY[2:])
 
     def test_a_script_that_does_not_fit_the_data(self):

@@ -14,13 +14,14 @@
 namespace shoal {
 namespace {
 
-constexpr std::size_t kHeader = 64;  // in front of the data, which stays aligned to a cache line
-constexpr std::size_t kSmallest = std::size_t{256} << 10U;  // below, the C library does well
+constexpr std::size_t kHeader = 64;  // before the data, which stays aligned to a cache line
+// For smaller blocks the C library is good enough.
+constexpr std::size_t kSmallest = std::size_t{256} << 10U;
 constexpr std::size_t kPage = std::size_t{4} << 10U;
 
 // The header of every block.
 struct Block {
-  std::size_t size;  // the whole, header included; 0: it is the C library's
+  std::size_t size;  // including the header; 0: a block of the C library
 };
 
 Block* block_of(void* data) {
@@ -30,10 +31,10 @@ void* data_of(Block* block) { return reinterpret_cast<std::byte*>(block) + kHead
 
 std::size_t rounded(std::size_t bytes) { return (bytes + kHeader + kPage - 1) / kPage * kPage; }
 
-// Blocks are cut from one stretch of addresses, as long as the machine's memory. Where none was yet
-// there is no memory either; what is given back joins the holes beside it. Each block lies in the
-// smallest hole that is large enough, and the end of the stretch is the largest: so a step goes
-// where the one before it went, whatever it was that lay there.
+// Cuts blocks from one stretch of addresses, as long as the machine's memory; untouched parts take
+// no memory. A freed block joins the holes beside it. Each block is put into the smallest hole that
+// is large enough, and the end of the stretch is the largest hole. So a step uses the same places
+// as the step before.
 //
 // Thread safety: all methods may be called from any thread. Invariants: blocks and holes are whole
 // pages and cover the stretch; no hole is next to another.
@@ -44,13 +45,13 @@ class Pool {
                              static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) return;  // Somebody limits our addresses: the C library does it all.
+    if (memory == MAP_FAILED) return;  // address space is limited: the C library does everything
     madvise(memory, size, MADV_HUGEPAGE);
     begin_ = static_cast<std::byte*>(memory);
     holes_[0] = size;
   }
 
-  // Null: there is no hole for it.
+  // Null: no hole is large enough.
   Block* take(std::size_t bytes) {
     const std::size_t size = rounded(bytes);
     const std::lock_guard lock(mutex_);
@@ -79,7 +80,7 @@ class Pool {
   }
 
  private:
-  using Holes = std::map<std::size_t, std::size_t>;  // sizes, by where they begin
+  using Holes = std::map<std::size_t, std::size_t>;  // sizes, by offset
 
   void join(Holes::iterator hole, Holes::iterator next) {
     if (next == holes_.end() || hole->first + hole->second != next->first) return;
@@ -93,7 +94,8 @@ class Pool {
 };
 
 Pool& pool() {
-  static Pool* const the_pool = new Pool;  // Tensors may be freed after all else is gone.
+  static Pool* const the_pool = new Pool;  // never destroyed: tensors may be freed after all static
+                                           // objects
   return *the_pool;
 }
 
@@ -107,7 +109,7 @@ void free_block(void* data) {
   }
 }
 
-// libtorch 2 has another signature for allocate, and wants copy_data: both are here.
+// libtorch 2 has another signature for allocate, and needs copy_data: both are here.
 class Allocator final : public at::Allocator {
  public:
   at::DataPtr allocate(std::size_t bytes) const { return make(bytes); }

@@ -14,7 +14,7 @@ constexpr double kEpsilon = 1e-5;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Of a number for each channel, for tensors of (samples, channels, height, width).
+// Reshapes one number per channel for tensors of (samples, channels, height, width).
 at::Tensor wide(const at::Tensor& by_channel) { return by_channel.view({1, -1, 1, 1}); }
 
 at::Tensor tensor_of(std::span<const double> numbers) {
@@ -26,7 +26,7 @@ void put(std::span<double> to, const at::Tensor& from) {
   std::copy_n(numbers.data_ptr<double>(), to.size(), to.begin());
 }
 
-// For autograd to hold.
+// Holds the reducer for autograd.
 struct NormCapsule final : torch::CustomClassHolder {
   explicit NormCapsule(NormContextPtr context) : norms(std::move(context)) {}
   NormContextPtr norms;
@@ -92,7 +92,7 @@ struct OverWorkers final : torch::autograd::Function<OverWorkers> {
 
 }  // namespace
 
-// ---- InPassReducers
+// ---- Sums over workers
 
 void NormContext::add_up(std::span<double> numbers) {
   if (noting) sizes.push_back(numbers.size());

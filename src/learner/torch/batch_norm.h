@@ -1,12 +1,13 @@
-// BatchNorm2d: Ioffe & Szegedy, ICML 2015, arXiv:1502.03167, over the samples that the choice says
-// (learner/normalization.h). Parameters and buffers have the names that torch::nn::BatchNorm2d has.
+// BatchNorm2d: Ioffe & Szegedy, ICML 2015, arXiv:1502.03167, over the chosen samples
+// (learner/normalization.h). Parameters and buffers have the names of torch::nn::BatchNorm2d.
 //
-// Groups: a batch of n samples is n/K groups, rounded, as even as can be; each has statistics of
-// its own, and the running ones take a step of momentum for each group, in order, as in the paper's
-// Algorithm 1. Every sample has the gradient that it would have in a batch of its group alone.
+// Groups: a batch of n samples is cut into n/K groups (rounded), as even as possible. Each group
+// has its own statistics, and the running ones take a step of momentum for each group, in order, as
+// in the paper's Algorithm 1. Every sample has the gradient that it would have in a batch of its
+// group.
 //
-// Workers: count, sum and sum of squares of all workers' samples are added up in forward, and the
-// two sums of the gradient in backward: 2C + 1 and 2C numbers for C channels.
+// Workers: forward sums count, sum and sum of squares over all workers' samples, and backward the
+// two sums of the gradient: 2C + 1 and 2C numbers for C channels.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -24,14 +25,14 @@ namespace shoal {
 // Shared by the layers of one network.
 class NormContext {
  public:
-  // With those of the other workers; alone they stay as they are.
+  // Adds the numbers of the other workers; without a reducer they stay unchanged.
   void add_up(std::span<double> numbers);
-  // Takes part in all meetings of a pass, without any samples.
+  // Takes part in all reductions of a pass, without samples.
   void add_nothing();
 
   InPassReducer* meeting = nullptr;  // while a pass runs
-  std::vector<std::size_t> sizes;    // of the meetings of a pass, in order
-  bool noting = false;               // the sizes, in a first pass
+  std::vector<std::size_t> sizes;    // of the reductions of a pass, in order
+  bool noting = false;               // records the sizes in a first pass
 };
 using NormContextPtr = std::shared_ptr<NormContext>;
 

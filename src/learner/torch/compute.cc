@@ -18,7 +18,7 @@ std::atomic<bool> flush_denormals = true;
 void set_torch_compute(const TorchCompute& compute) {
   keep_tensor_memory();
   at::set_num_threads(compute.threads);
-  // OpenBLAS has threads of its own, of which libtorch knows nothing.
+  // OpenBLAS has threads of its own, which libtorch does not know.
   using SetThreads = void (*)(int);
   if (auto* const set =
           reinterpret_cast<SetThreads>(dlsym(RTLD_DEFAULT, "openblas_set_num_threads")))

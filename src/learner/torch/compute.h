@@ -5,9 +5,9 @@
 
 namespace shoal {
 
-// For the whole process. Threads that compute take the rest over with prepare_compute_thread().
+// For the whole process. Computing threads apply the rest by prepare_compute_thread().
 void set_torch_compute(const TorchCompute& compute);
-// Flushing denormals is a property of each thread; those that it starts later inherit it.
+// Flushing denormals is a property of a thread, inherited by threads that it starts later.
 void prepare_compute_thread();
 
 }  // namespace shoal

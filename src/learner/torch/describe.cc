@@ -8,8 +8,8 @@
 namespace shoal {
 namespace {
 
-// Debian's libtorch calls whatever libblas.so.3 is selected, so that only the loaded library knows.
-// Its name alone would not do: OpenBLAS picks kernels by CPU, and results differ between them.
+// Debian's libtorch calls the selected libblas.so.3, so only the loaded library knows. Its name
+// would not suffice: OpenBLAS picks kernels by CPU, and results differ between them.
 std::string describe_blas() {
   using Text = const char* (*)();
   const auto config = reinterpret_cast<Text>(dlsym(RTLD_DEFAULT, "openblas_get_config"));

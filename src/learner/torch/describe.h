@@ -1,4 +1,4 @@
-// What libtorch says of itself.
+// libtorch's description of itself.
 #pragma once
 
 #include "learner/torch_loader/torch_abi.h"

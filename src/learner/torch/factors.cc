@@ -11,14 +11,14 @@ namespace {
 
 using torch::autograd::Node;
 
-// A batch lies in memory that is not the tensor's, and the next one is written there.
+// A batch lies in memory outside of the tensor, and the next batch overwrites it.
 std::shared_ptr<const float> memory_of(const at::Tensor& tensor) {
   const bool own = tensor.storage().resizable();
   auto holder = std::make_shared<at::Tensor>(own ? tensor.contiguous() : tensor.clone());
   return {holder, holder->data_ptr<float>()};
 }
 
-// Sees the error that goes into an Addmm on the way back.
+// Sees the error that enters an Addmm in backward.
 class ErrorHook final : public torch::autograd::FunctionPreHook {
  public:
   using Seen = std::function<void(const at::Tensor& error)>;
@@ -36,7 +36,7 @@ Elements length_of(const at::Tensor& tensor, std::int64_t dimension) {
   return Elements(static_cast<std::uint64_t>(tensor.size(dimension)));
 }
 
-// What backward will go through, in the order of a walk from the loss.
+// The nodes of backward, in the order of a walk from the loss.
 struct Graph {
   std::vector<Node*> nodes;
   std::unordered_map<Node*, int> edges_into;
@@ -71,7 +71,7 @@ void watch_factors(const at::Tensor& loss, const std::vector<std::shared_ptr<Nod
     if (transpose == nullptr || transpose->name() != "TBackward0") continue;
     const auto it = std::ranges::find(nodes, transpose->next_edge(0).function);
     if (it == nodes.end()) continue;
-    // A weight that is used twice has a sum of two products for a gradient.
+    // The gradient of a weight that is used twice is a sum of two products.
     if (graph.edges_into.at(transpose) != 1 || graph.edges_into.at(it->get()) != 1) continue;
     const auto i = static_cast<std::size_t>(it - nodes.begin());
     node->add_pre_hook(std::make_unique<ErrorHook>(

@@ -10,7 +10,7 @@
 namespace shoal {
 namespace {
 
-// A tensor's memory, shared with whoever holds the pointer.
+// A tensor's memory, kept alive by the pointer.
 template <class T>
 std::shared_ptr<const T> memory_of(const at::Tensor& tensor) {
   auto holder = std::make_shared<at::Tensor>(tensor.contiguous());
@@ -58,7 +58,7 @@ GradientPass::GradientPass(const Layout& layout, const std::vector<Bucket>& buck
 
 void GradientPass::expect(std::size_t i) {
   if (!wanted_()) throw Cancelled();
-  SHOAL_CHECK(!arrived_[i], "the gradient of {} came twice", layout_.tensors()[i].name);
+  SHOAL_CHECK(!arrived_[i], "the gradient of {} arrived twice", layout_.tensors()[i].name);
   arrived_[i] = true;
 }
 

@@ -1,5 +1,4 @@
-// One backward pass: takes each parameter's gradient as autograd has it, and emits buckets in
-// order.
+// One backward pass: takes each parameter's gradient from autograd, and emits buckets in order.
 #pragma once
 
 #include <torch/csrc/autograd/function.h>
@@ -30,18 +29,18 @@ class GradientPass {
   GradientPass(const Layout& layout, const std::vector<Bucket>& buckets, GradientTarget target,
                const Emit& emit, const Wanted& wanted);
 
-  // The gradient of parameter tensor i; undefined means zero. Throws Cancelled when nobody wants
-  // the result any more.
+  // The gradient of parameter tensor i; undefined means zero. Throws Cancelled if the result is no
+  // longer wanted.
   void arrived(std::size_t i, const at::Tensor& gradient);
-  // The same where the gradient is error^T x input: made where it belongs, without a copy.
-  // REQUIRES: makes_products().
+  // The same for a gradient error^T x input, which is computed in place, without a copy. REQUIRES:
+  // makes_products().
   void arrived(std::size_t i, const at::Tensor& error, const at::Tensor& input);
   bool makes_products() const { return target_.sink == nullptr; }
-  // Parameters that took no part have a zero gradient.
+  // Sets the gradients of unused parameters to zero.
   void flush();
-  // Of the bucket that is tensor i alone.
+  // For the bucket that consists of tensor i.
   void set_factors(std::size_t i, Factors factors);
-  // Read by the node's thread when the bucket was emitted.
+  // The node's thread calls this when the bucket was emitted.
   Ready ready(std::uint32_t bucket) const;
 
  private:
@@ -57,8 +56,8 @@ class GradientPass {
   const Wanted& wanted_;
   std::vector<std::uint32_t> bucket_of_;  // by tensor
   std::vector<bool> arrived_;             // by tensor
-  std::vector<std::uint32_t> left_;       // tensors to come, by bucket
-  std::uint32_t next_ = 0;                // the bucket that will be emitted next
+  std::vector<std::uint32_t> left_;       // missing tensors, by bucket
+  std::uint32_t next_ = 0;                // the next bucket to emit
   std::vector<Ready> ready_;
 };
 

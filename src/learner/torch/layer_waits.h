@@ -1,9 +1,9 @@
-// LayerWaits: a forward pass that waits for the parameters of each layer when it comes to it. While
-// one lives, every operation that libtorch begins on this thread first waits at the gate for the
-// parameters among its inputs; the network needs to know nothing of it.
+// LayerWaits: makes a forward pass wait for the parameters of each layer. While it lives, every
+// operation that libtorch begins on this thread first waits at the gate for the parameters among
+// its inputs; the network is unaware of this.
 //
-// What reads parameters by their addresses, outside of libtorch's operations, would not wait: so it
-// is for networks that are known not to (TorchModel::by_operations).
+// Code that reads parameters by address, outside of libtorch's operations, would not wait. So it is
+// only for networks that are known not to do this (TorchModel::by_operations).
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,18 @@
 
 namespace shoal {
 
-struct LayerWaitsImpl;  // what libtorch calls
+struct LayerWaitsImpl;  // the part that libtorch calls
 
 class LayerWaits {
  public:
-  // Null: nothing waits. `parameters` are those that the gate is about.
+  // Null: nothing waits. `parameters`: the range of the gate.
   LayerWaits(ParameterGate* gate, Env& env, Range parameters);
   ~LayerWaits();
   LayerWaits(const LayerWaits&) = delete;
   LayerWaits& operator=(const LayerWaits&) = delete;
 
-  // For all that is left. Throws Cancelled when the gate refuses, or has: libtorch lets nothing be
-  // thrown in between, so the pass goes on until here with whatever is there.
+  // Waits for the remaining parameters. Throws Cancelled if the gate refuses or has refused:
+  // libtorch lets no exception pass in between, so the pass runs to this point with any values.
   void finish();
 
  private:

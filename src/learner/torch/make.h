@@ -1,4 +1,4 @@
-// Makes a torch learner for those who do not include libtorch.
+// Makes a torch learner for code that does not include libtorch.
 #pragma once
 
 #include <memory>

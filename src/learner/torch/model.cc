@@ -7,7 +7,7 @@
 namespace shoal {
 namespace {
 
-// libtorch takes no const memory; nobody writes into an input.
+// libtorch takes no const memory; inputs are never written.
 template <class T>
 at::Tensor view_of(const std::vector<T>& data, at::IntArrayRef sizes) {
   return at::from_blob(const_cast<T*>(data.data()), sizes, at::CppTypeToScalarType<T>::value);
@@ -37,7 +37,7 @@ BatchTensors tensors_of(const Batch& batch, const SampleShape& shape) {
     case InputKind::Sparse:
       t.input = view_of(batch.indices, {pairs});
       t.weights = view_of(batch.weights, {pairs});
-      t.offsets = view_of(batch.offsets, {t.n});  // the last one, the end, is not asked for
+      t.offsets = view_of(batch.offsets, {t.n});  // without the last one, which is the end
       break;
   }
   switch (shape.target) {

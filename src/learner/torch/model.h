@@ -1,4 +1,4 @@
-// A network as the torch learner drives it: a torch::nn::Module, or a TorchScript file.
+// A network for the torch learner: a torch::nn::Module, or a TorchScript file.
 #pragma once
 
 #include <torch/types.h>
@@ -33,8 +33,8 @@ struct BatchTensors {
   at::Tensor target;            // labels or values
 };
 
-// Thread safety: none. The tensors that parameters() and buffers() give are the network's own:
-// setting their data moves the network into other memory.
+// Thread safety: none. parameters() and buffers() return the network's own tensors: setting their
+// data moves the network to other memory.
 class TorchModel {
  public:
   virtual ~TorchModel() = default;
@@ -42,18 +42,18 @@ class TorchModel {
   virtual std::vector<NamedTensor> buffers() = 0;
   virtual void train(bool on) = 0;
   virtual at::Tensor forward(const BatchTensors& batch) = 0;
-  // The mean over the batch. What the kind of target asks for, unless the network knows better.
+  // The mean over the batch. Determined by the kind of target, unless the network overrides it.
   virtual at::Tensor loss(const at::Tensor& output, const BatchTensors& batch);
 
-  // Of layers that meet those of other workers; null where there are none.
+  // For layers that reduce over workers; null if there are none.
   virtual NormContext* norms() { return nullptr; }
 
   TargetKind target = TargetKind::Classes;
-  // Parameters are read by operations of libtorch alone, never by their addresses.
+  // Only operations of libtorch read parameters, never addresses.
   bool by_operations = false;
 };
 
-// Around any module whose forward takes one tensor and gives one.
+// Wraps any module whose forward takes one tensor and returns one.
 class ModuleModel : public TorchModel {
  public:
   using Forward = std::function<at::Tensor(const BatchTensors&)>;
@@ -67,7 +67,7 @@ class ModuleModel : public TorchModel {
     std::shared_ptr<NormContext> norms;  // may be null
   };
   explicit ModuleModel(Parts parts) : parts_(std::move(parts)) {}
-  // To be made anew of them; this one is no more of use.
+  // Rebuild from these; the object is invalid afterwards.
   Parts take_parts() { return std::move(parts_); }
   NormContext* norms() override { return parts_.norms.get(); }
 
@@ -84,7 +84,7 @@ class ModuleModel : public TorchModel {
 };
 
 BatchTensors tensors_of(const Batch& batch, const SampleShape& shape);
-// How many predictions there are in the output, and how many are right. None for real values.
+// The number of predictions in the output, and of right ones. None for real values.
 Score score_of(const at::Tensor& output, const BatchTensors& batch, TargetKind target);
 
 }  // namespace shoal

@@ -31,7 +31,7 @@ std::vector<std::int64_t> numbers_in(const std::string& spec, std::string_view t
     const bool separated = text.empty() || text[0] == '-' || text[0] == ',';
     if (!n || !kSizes.contains(*n) || !separated)
       throw ConfigError(fmt::format(
-          "--model {}: '{}' is no list of sizes; write whole numbers from 1 to 1000000, as in "
+          "--model {}: '{}' is not a list of sizes; write integers from 1 to 1000000, as in "
           "mlp:784-2048-2048-10",
           spec, from_here));
     numbers.push_back(*n);
@@ -79,7 +79,7 @@ void require_images(const ModelArguments& arguments) {
   if (arguments.shape.input == InputKind::Dense && arguments.shape.shape.size() == 3 &&
       arguments.shape.target == TargetKind::Classes)
     return;
-  throw ConfigError(fmt::format("--model {} tells images apart; the data has {}", arguments.name,
+  throw ConfigError(fmt::format("--model {} classifies images; the data has {}", arguments.name,
                                 describe(arguments.shape)));
 }
 

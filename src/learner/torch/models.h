@@ -1,4 +1,4 @@
-// The models that --model names, each made to fit the samples it is given.
+// The models of --model, each made to fit the given samples.
 #pragma once
 
 #include <functional>
@@ -12,17 +12,17 @@
 namespace shoal {
 
 class TorchModel;
-// Makes the network anew, with fresh parameters: every call gives the same ones, because libtorch's
-// generator is seeded before each.
+// Makes the network with fresh parameters. Every call makes the same ones, because it seeds
+// libtorch's generator first.
 using ModelFactory = std::function<std::unique_ptr<TorchModel>()>;
 
 // "lenet", "mlp:784-2048-2048-10", "resnet:20", "path/to/model.pt". Throws ConfigError: an unknown
-// name (with the nearest known one), sizes that cannot be, samples that this model cannot take. The
-// factory does so where a layer to normalize is missing.
+// name (with the nearest known one), impossible sizes, unsuitable samples. The factory throws it if
+// there is no layer to normalize.
 ModelFactory model_factory(const std::string& spec, const SampleShape& shape,
                            Normalization normalization = {});
 
-// By family. The arguments are what follows the colon, split at '-' or ','.
+// By family. The arguments are the text after the colon, split at '-' or ','.
 struct ModelArguments {
   std::string name;
   std::vector<std::int64_t> numbers;
@@ -33,7 +33,7 @@ ModelFactory vision_model(const ModelArguments& arguments);    // lenet, alexnet
 ModelFactory language_model(const ModelArguments& arguments);  // lstm, gru, transformer
 ModelFactory script_model(const std::string& file);
 
-// REQUIRES: the numbers are there; throws ConfigError otherwise.
+// Throw ConfigError if there are arguments, or the samples are unsuitable.
 void require_images(const ModelArguments& arguments);
 std::int64_t features_of(const SampleShape& shape);
 

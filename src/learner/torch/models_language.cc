@@ -1,7 +1,7 @@
-// Networks that say which symbol comes next.
+// Networks that predict the next symbol.
 //
-// lstm: Hochreiter & Schmidhuber 1997. gru: Cho et al. 2014. transformer: Vaswani et al. 2017, the
-// decoder alone as in Radford et al. 2019, with normalization before each part.
+// lstm: Hochreiter & Schmidhuber 1997. gru: Cho et al. 2014. transformer: Vaswani et al. 2017, only
+// the decoder as in Radford et al. 2019, with normalization before each part.
 #include <torch/nn/modules/embedding.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/normalization.h>

@@ -21,11 +21,11 @@ ModuleModel::Parts parts_of(torch::nn::Module& module) {
 
 namespace {
 
-// One affine map, of numbers as they are.
+// One affine map.
 struct Linear final : torch::nn::Module {
   Linear(std::int64_t features, std::int64_t outputs)
       : fc(register_module("fc", torch::nn::Linear(features, outputs))) {
-    // From zero: the problem is convex.
+    // Starts from zero, because the problem is convex.
     const torch::NoGradGuard no_grad;
     fc->weight.zero_();
     fc->bias.zero_();
@@ -34,8 +34,8 @@ struct Linear final : torch::nn::Module {
   torch::nn::Linear fc;
 };
 
-// The same of a few (index, value) pairs: the rows of the features that occur, weighted and added.
-// The gradient has those rows only.
+// The same for a few (index, value) pairs: the weighted sum of their rows. Only these rows have a
+// gradient.
 struct SparseLinear final : torch::nn::Module {
   SparseLinear(std::int64_t features, std::int64_t outputs)
       : weight(register_parameter("weight", at::zeros({features, outputs}))),
@@ -93,7 +93,7 @@ ModelFactory mlp(const ModelArguments& a) {
   return layers_factory(std::move(sizes));
 }
 
-// Learns to give back its input through a narrow middle; the labels are not used.
+// Learns to reconstruct its input through a narrow layer; labels are not used.
 ModelFactory autoencoder(const ModelArguments& a) {
   const std::int64_t features = features_of(a.shape);
   std::vector<std::int64_t> inner = a.numbers;

@@ -36,7 +36,7 @@ struct LeNet final : torch::nn::Module {
   torch::nn::Linear fc1, fc2;
 };
 
-// For images of 64 pixels and more; smaller ones are given smaller strides in front.
+// For images of 64 pixels and more; smaller ones get smaller strides in front.
 struct AlexNet final : torch::nn::Module {
   AlexNet(const std::vector<std::int64_t>& image, std::int64_t classes)
       : large(image[1] >= 128),
@@ -73,7 +73,7 @@ struct AlexNet final : torch::nn::Module {
 };
 
 struct Vgg final : torch::nn::Module {
-  // 0 is a pool, a number a convolution with so many channels.
+  // 0 is a pool, a number a convolution with this many channels.
   Vgg(const std::vector<std::int64_t>& plan, const std::vector<std::int64_t>& image,
       std::int64_t classes)
       : plan_(plan) {
@@ -151,8 +151,8 @@ struct Block final : torch::nn::Module {
 struct ResNetPlan {
   std::vector<std::int64_t> widths;
   std::int64_t blocks = 0;   // of each width
-  bool large_image = false;  // begin with a 7x7 convolution and a pool
-  bool project = false;      // shortcuts that change size have weights
+  bool large_image = false;  // begins with a 7x7 convolution and a pool
+  bool project = false;      // shortcuts that change the size have weights
 };
 
 struct ResNet final : torch::nn::Module {
@@ -191,19 +191,19 @@ struct ResNet final : torch::nn::Module {
   std::vector<std::shared_ptr<Block>> blocks;
 };
 
-// The one number after the colon, of those allowed; the first of them when there is none.
+// The number after the colon, out of the allowed ones; by default the first.
 std::int64_t depth_of(const ModelArguments& a, const std::vector<std::int64_t>& allowed) {
   if (a.numbers.empty()) return allowed.front();
   const bool known = std::find(allowed.begin(), allowed.end(), a.numbers[0]) != allowed.end();
   if (a.numbers.size() == 1 && known) return a.numbers[0];
   std::string list;
   for (const std::int64_t n : allowed) list += fmt::format("{}{}", list.empty() ? "" : ", ", n);
-  throw ConfigError(fmt::format("--model {}:{}: there are {}", a.name, a.numbers[0], list));
+  throw ConfigError(fmt::format("--model {}:{}: the choices are {}", a.name, a.numbers[0], list));
 }
 
 void require_size(const ModelArguments& a, std::int64_t pixels) {
   if (a.shape.shape[1] >= pixels && a.shape.shape[2] >= pixels) return;
-  throw ConfigError(fmt::format("--model {} needs images of {}x{} pixels at least; the data has {}",
+  throw ConfigError(fmt::format("--model {} needs images of at least {}x{} pixels; the data has {}",
                                 a.name, pixels, pixels, describe(a.shape)));
 }
 

@@ -1,4 +1,4 @@
-// Makes a TorchModel of a torch::nn::Module.
+// Makes a TorchModel from a torch::nn::Module.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -12,7 +12,7 @@ namespace shoal {
 
 ModuleModel::Parts parts_of(torch::nn::Module& module);
 
-// Of a module whose forward takes one tensor and gives one.
+// For a module whose forward takes one tensor and returns one.
 template <class Module>
 std::unique_ptr<TorchModel> model_of(std::shared_ptr<Module> module, ModuleModel::Loss loss = {}) {
   ModuleModel::Parts parts = parts_of(*module);

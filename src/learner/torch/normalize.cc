@@ -25,13 +25,13 @@ void normalize_batches(ModuleModel::Parts& parts, const std::string& name, Batch
     any = true;
   }
   if (!any)
-    throw ConfigError(
-        fmt::format("--batch-norm {}: --model {} has no batch normalization; vgg and resnet have",
-                    to_string(choice), name));
+    throw ConfigError(fmt::format(
+        "--batch-norm {}: --model {} has no batch normalization; vgg and resnet have it",
+        to_string(choice), name));
   parts.norms = std::move(context);
 }
 
-// The layer's own weight is no parameter any more: every forward pass makes it anew.
+// The layer's own weight is no longer a parameter: every forward pass computes it.
 struct NormedWeight {
   at::Tensor* weight;  // of the layer
   at::Tensor g, v;

@@ -1,4 +1,4 @@
-// Normalizes the layers of the networks that a factory makes.
+// Normalizes the layers of a factory's networks.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace shoal {
 
-// `name`: as --model has it. The factory throws ConfigError where the network has no layer for a
-// choice.
+// `name`: the value of --model. The factory throws ConfigError if the network has no suitable
+// layer.
 ModelFactory normalized(ModelFactory make, std::string name, Normalization choice);
 
 }  // namespace shoal

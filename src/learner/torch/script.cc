@@ -33,8 +33,8 @@ class ScriptModel final : public TorchModel {
   }
 
  private:
-  // A failure inside a script is a std::runtime_error with the script's stack; its last line says
-  // what it was.
+  // A failure inside a script is a std::runtime_error with the script's stack; the last line has
+  // the message.
   torch::jit::IValue run(const at::Tensor& input) {
     try {
       return module_.forward({input});
@@ -52,7 +52,8 @@ class ScriptModel final : public TorchModel {
 }  // namespace
 
 ModelFactory script_model(const std::string& file) {
-  // Optimized, whole subgraphs would become one node, and all gradients come together at the end.
+  // Otherwise subgraphs would become single nodes, and all gradients would come together at the
+  // end.
   torch::jit::setGraphExecutorOptimize(false);
   return [file]() -> std::unique_ptr<TorchModel> {
     try {
@@ -60,7 +61,7 @@ ModelFactory script_model(const std::string& file) {
     } catch (const c10::Error& error) {
       const std::string text = error.what_without_backtrace();
       throw ConfigError(
-          fmt::format("--model {}: no TorchScript file that can be read: {}\n"
+          fmt::format("--model {}: cannot read it as a TorchScript file: {}\n"
                       "Hint: write it with torch.jit.script(model).save('model.pt')",
                       file, text.substr(0, text.find('\n'))));
     }

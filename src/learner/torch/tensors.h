@@ -1,4 +1,4 @@
-// Between the tensors of libtorch and the layout of the arena.
+// Converts between libtorch's tensors and entries of the arena's layout.
 #pragma once
 
 #include "learner/layout.h"
@@ -6,7 +6,7 @@
 
 namespace shoal {
 
-// Where it lies is for the Layout to say. Throws ConfigError for a type that cannot be kept.
+// The Layout sets the position. Throws ConfigError for an unsupported type.
 TensorEntry entry_of(const NamedTensor& tensor, Section section, bool channels_last);
 at::Tensor view_of(const TensorEntry& entry, float* state);
 

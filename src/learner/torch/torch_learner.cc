@@ -23,7 +23,7 @@
 namespace shoal {
 namespace {
 
-// So many samples tell in which order gradients become ready, and whether network and data fit.
+// This many samples show in which order gradients become ready, and whether network and data fit.
 constexpr std::uint64_t kFirstLook = 8;
 
 void seed_generator(Seed seed, Purpose purpose, std::uint64_t a, std::uint64_t b) {
@@ -45,12 +45,12 @@ class TorchLearner::Impl {
        std::shared_ptr<const BatchSource> test, TorchLearnerOptions options);
 
   void initialize(Range state);
-  // On the node's thread: the batch was fetched ahead, and is now the present one.
+  // On the node's thread: makes the batch that was fetched ahead the present one.
   bool take_fetched(const Portion& portion);
   Task<void> fetch_ahead(Env& env, Portion portion);
   void step(Env& env, Range state, const GradientTarget& target, const Portion& portion,
             bool have_batch, GradientPass& pass, Score& score);
-  // Of a pass that waits in its middle.
+  // Whether a pass can wait between layers.
   bool waits_by_layer() const { return model_->by_operations; }
   Score evaluate(Range state, std::span<const SampleId> samples);
   void predict(Range state, std::span<const SampleId> samples, Predictions& all);
@@ -70,7 +70,7 @@ class TorchLearner::Impl {
     torch::autograd::variable_list operator()(
         const torch::autograd::variable_list& gradients) override {
       impl_->arrived(i_, gradients[0]);
-      return {at::Tensor()};  // Nothing is left to accumulate.
+      return {at::Tensor()};  // nothing is left to accumulate
     }
 
    private:
@@ -103,12 +103,12 @@ class TorchLearner::Impl {
   GradientPass* pass_ = nullptr;               // while backward runs
   std::vector<std::size_t>* order_ = nullptr;  // while the order is recorded
   Batch batch_, eval_batch_;
-  // Fetched ahead, by turns: the next may be asked for before the last was taken.
+  // Batches fetched ahead, in turn: the next may be requested before the last was taken.
   struct Fetched {
     Batch batch;
     Portion portion;
     bool ready = false;
-    bool busy = false;  // it is being filled
+    bool busy = false;  // being filled
   };
   class Busy {
    public:
@@ -135,7 +135,7 @@ TorchLearner::Impl::Impl(ModelFactory make, std::shared_ptr<const BatchSource> t
       model_(make_model()),
       tensors_(tensors_of_model(*model_)) {
   if (tensors_.parameters.empty())
-    throw ConfigError("the model has no parameters that require a gradient; nothing to train");
+    throw ConfigError("the model has no parameters that require a gradient");
   hook_parameters();
   lay_out(order_of_gradients());
 }
@@ -149,7 +149,7 @@ std::unique_ptr<TorchModel> TorchLearner::Impl::make_model() const {
 
 TorchLearner::Impl::Tensors TorchLearner::Impl::tensors_of_model(TorchModel& model) {
   Tensors all;
-  std::vector<const void*> known;  // A parameter may have two names; the first counts.
+  std::vector<const void*> known;  // a parameter may have two names; the first counts
   const auto is_new = [&](const NamedTensor& t) {
     const void* const identity = t.tensor.unsafeGetTensorImpl();
     if (std::ranges::find(known, identity) != known.end()) return false;
@@ -176,7 +176,7 @@ void TorchLearner::Impl::hook_parameters() {
   }
 }
 
-// The network is put to the test with the first samples, and left as it was.
+// Tries the network with the first samples; it is unchanged afterwards.
 std::vector<std::size_t> TorchLearner::Impl::order_of_gradients() {
   std::vector<SampleId> samples(std::min(kFirstLook, train_->size()));
   std::iota(samples.begin(), samples.end(), SampleId{0});
@@ -207,7 +207,7 @@ std::vector<std::size_t> TorchLearner::Impl::order_of_gradients() {
   auto kept = before.begin();
   for (auto* group : {&tensors_.buffers, &tensors_.side})
     for (NamedTensor& t : *group) t.tensor.copy_(*kept++);
-  // Those that took no part come last.
+  // Unused parameters come last.
   for (std::size_t i = 0; i < tensors_.parameters.size(); ++i)
     if (std::ranges::find(order, i) == order.end()) order.push_back(i);
   return order;
@@ -218,10 +218,10 @@ void TorchLearner::Impl::check_output(const at::Tensor& output, const BatchTenso
   if (shape.target == TargetKind::Values || output.dim() < 2) return;
   if (output.size(0) != batch.n)
     throw ConfigError(
-        fmt::format("the model gives {} outputs for {} samples", output.size(0), batch.n));
+        fmt::format("the model returns {} outputs for {} samples", output.size(0), batch.n));
   if (output.dim() == batch.target.dim() + 1 && output.size(-1) < shape.classes)
-    throw ConfigError(fmt::format("the model tells {} classes apart, the data has {}",
-                                  output.size(-1), shape.classes));
+    throw ConfigError(
+        fmt::format("the model has {} classes, the data has {}", output.size(-1), shape.classes));
 }
 
 void TorchLearner::Impl::lay_out(const std::vector<std::size_t>& order) {
@@ -235,7 +235,7 @@ void TorchLearner::Impl::lay_out(const std::vector<std::size_t>& order) {
   sorted.side = std::move(tensors_.side);
   tensors_ = std::move(sorted);
 
-  // The hooks know their parameters by number: made anew, in the new order.
+  // The hooks know their parameters by number, so they are made again in the new order.
   for (auto& node : nodes) node->pre_hooks().clear();
   nodes_.clear();
   hook_parameters();
@@ -257,7 +257,7 @@ void TorchLearner::Impl::lay_out(const std::vector<std::size_t>& order) {
 
 void TorchLearner::Impl::initialize(Range state) {
   SHOAL_CHECK_EQ(state.n, layout_.all());
-  // Until it is bound to an arena the network still has the values it was made with.
+  // Until it is bound to an arena, the network has its initial values.
   std::unique_ptr<TorchModel> fresh = bound_ == nullptr ? nullptr : make_model();
   const Tensors values = fresh == nullptr ? tensors_ : tensors_of_model(*fresh);
   const torch::NoGradGuard no_grad;
@@ -272,7 +272,7 @@ void TorchLearner::Impl::bind(Range state) {
   const TensorEntry* entry = layout_.tensors().data();
   for (auto* group : {&tensors_.parameters, &tensors_.buffers, &tensors_.side})
     for (NamedTensor& t : *group) t.tensor.set_data(view_of(*entry++, data));
-  if (bound_ == nullptr) release_tensor_memory();  // of the values that the network was made with
+  if (bound_ == nullptr) release_tensor_memory();  // of the network's initial values
   bound_ = data;
 }
 
@@ -304,7 +304,7 @@ bool TorchLearner::Impl::take_fetched(const Portion& portion) {
 
 Task<void> TorchLearner::Impl::fetch_ahead(Env& env, Portion portion) {
   Fetched& f = fetched_[1 - fetched_last_];
-  if (f.busy) co_return;  // Two are under way, and this is but a hint.
+  if (f.busy) co_return;  // two are being fetched, and this is only a hint
   fetched_last_ = 1 - fetched_last_;
   f.ready = false;
   f.portion = std::move(portion);
@@ -437,7 +437,7 @@ at::Tensor TorchLearner::output(Range state, std::span<const SampleId> samples) 
 
 Task<void> TorchLearner::gradient(Env& env, Range state, GradientTarget target, Portion portion,
                                   Channel<Ready>& ready, Score& score) {
-  // Simulated, or of a network that nothing is known of, nothing can be waited for in the middle.
+  // In simulation, and with unknown networks, a pass cannot wait between layers.
   if (target.gate != nullptr && !(env.posts() && impl_->waits_by_layer())) {
     co_await target.gate->until_all(env);
     target.gate = nullptr;

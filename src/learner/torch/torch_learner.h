@@ -1,11 +1,11 @@
 // The learner on libtorch. Parameters, running statistics and counters of the network are views
-// into the arena that each call is given; gradients go from autograd straight into it.
+// into the arena of each call; gradients go from autograd straight into it.
 //
-// When autograd has the gradient of a parameter it would accumulate it in a tensor of its own. A
-// hook before that copies it into the arena, or hands it to a sink, and gives autograd nothing to
-// accumulate. That of a fully connected layer is not even copied: the product is written into the
-// arena (factors.h). Hooks run on the thread that called backward; one that throws ends backward,
-// and the next one works.
+// By default autograd accumulates the gradient of a parameter in a tensor of its own. A hook before
+// that copies the gradient into the arena, or passes it to a sink, and leaves nothing to
+// accumulate. The gradient of a fully connected layer is not even copied: the product is written
+// into the arena (factors.h). Hooks run on the thread that called backward; an exception in a hook
+// ends backward, and the next one works.
 #pragma once
 
 #include <memory>
@@ -21,8 +21,8 @@ namespace shoal {
 
 class TorchLearner final : public Learner {
  public:
-  // Makes the network, and looks with a first batch in which order its gradients become ready.
-  // Throws ConfigError when the network does not fit the data, or cannot be trained.
+  // Makes the network, and finds by a first batch in which order its gradients become ready. Throws
+  // ConfigError if the network does not fit the data or cannot be trained.
   TorchLearner(ModelFactory make, std::shared_ptr<const BatchSource> train,
                std::shared_ptr<const BatchSource> test, TorchLearnerOptions options);
   ~TorchLearner() override;
@@ -39,7 +39,7 @@ class TorchLearner final : public Learner {
   Task<void> prefetch(Env& env, Portion portion) override;
   void pause() override;
 
-  // The output of the network on samples of the training data; for tests and exports.
+  // The network's output for samples of the training data; for tests and exports.
   at::Tensor output(Range state, std::span<const SampleId> samples);
 
  private:

@@ -17,7 +17,7 @@ fs::path find_plugin(const std::vector<fs::path>& directories) {
   std::string searched;
   for (const auto& directory : directories) {
     auto file = directory / kTorchPluginFile;
-    std::error_code ignored;  // A directory that cannot be read holds no plugin for us.
+    std::error_code ignored;  // an unreadable directory has no plugin for us
     if (fs::is_regular_file(file, ignored)) return file;
     searched += (searched.empty() ? "" : " and ") + file.string();
   }
@@ -39,7 +39,7 @@ const TorchApi* open_plugin(const fs::path& file) {
   void* symbol = dlsym(handle, kTorchEntryName);
   if (symbol == nullptr) {
     throw ConfigError(
-        fmt::format("{} is no plugin of shoal: it has no function {}\n"
+        fmt::format("{} is not a plugin of shoal: it has no function {}\n"
                     "Hint: remove it and build again (./shoalw build)",
                     file.string(), kTorchEntryName));
   }
@@ -52,7 +52,7 @@ void require_same_build(const fs::path& file, const TorchApi& api) {
   const bool readable = api.abi_version == kTorchAbiVersion;
   if (readable && ours == api.shoal_version) return;
   throw ConfigError(fmt::format(
-      "{} does not belong to this shoal: it has interface {} of shoal {}, needed is {} of {}\n"
+      "{} does not belong to this shoal: it has interface {} of shoal {}, expected {} of {}\n"
       "Hint: build program and plugin together (./shoalw build)",
       file.string(), api.abi_version, readable ? api.shoal_version : "another version",
       kTorchAbiVersion, ours));

@@ -1,7 +1,7 @@
-// Loads the libtorch plugin. Everything outside learner/torch reaches libtorch through this.
+// Loads the libtorch plugin. All code outside learner/torch reaches libtorch through this class.
 //
-// libtorch reads its environment (OPENBLAS_CORETYPE, OMP_NUM_THREADS) while it loads: what shall
-// hold for it must be set before load().
+// libtorch reads its environment (OPENBLAS_CORETYPE, OMP_NUM_THREADS) while it is loaded: set these
+// variables before load().
 #pragma once
 
 #include <filesystem>
@@ -11,13 +11,13 @@
 
 namespace shoal {
 
-// Where a program looks for its plugin: beside itself, then in ../lib/shoal.
+// The folders to search: that of the program, then ../lib/shoal.
 std::vector<std::filesystem::path> plugin_directories(const std::filesystem::path& executable);
 
 class TorchPlugin {
  public:
-  // Throws ConfigError, which says what to install, when no directory holds a plugin that fits. A
-  // loaded plugin stays for the life of the process: libtorch does not survive being unloaded.
+  // Throws ConfigError, which says what to install, if no folder has a suitable plugin. A loaded
+  // plugin stays for the life of the process, because libtorch cannot be unloaded.
   static TorchPlugin load(const std::vector<std::filesystem::path>& directories);
 
   TorchDescription describe() const { return api_->describe(); }

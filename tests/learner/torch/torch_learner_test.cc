@@ -495,7 +495,7 @@ TEST(TorchLearner, ANetworkThatDoesNotFitTheDataIsRefusedAtOnce) {
   EXPECT_THAT(error_of([] {
                 TestLearner([] { return model_of(std::make_shared<Plain>()); }, numbers(12, 4));
               }),
-              HasSubstr("tells 3 classes apart, the data has 4"));
+              HasSubstr("the model has 3 classes, the data has 4"));
 }
 
 TEST(TorchLearner, ParametersOfAnotherTypeAreRefused) {

@@ -88,12 +88,12 @@ std::string error_of(const std::string& model, const SampleShape& shape) {
 
 TEST(ModelNames, UnknownOnesNameTheNearest) {
   EXPECT_THAT(error_of("lenett", images(1, 28)), HasSubstr("Did you mean 'lenet'?"));
-  EXPECT_THAT(error_of("resnet:21", images(3, 32)), HasSubstr("there are 20, 32, 56, 18"));
+  EXPECT_THAT(error_of("resnet:21", images(3, 32)), HasSubstr("the choices are 20, 32, 56, 18"));
 }
 
 TEST(ModelNames, SizesThatCannotBeAreRefused) {
-  EXPECT_THAT(error_of("mlp:784-0-10", images(1, 28)), HasSubstr("'0-10' is no list of sizes"));
-  EXPECT_THAT(error_of("mlp:784-x", images(1, 28)), HasSubstr("'x' is no list of sizes"));
+  EXPECT_THAT(error_of("mlp:784-0-10", images(1, 28)), HasSubstr("'0-10' is not a list of sizes"));
+  EXPECT_THAT(error_of("mlp:784-x", images(1, 28)), HasSubstr("'x' is not a list of sizes"));
   EXPECT_THAT(error_of("mlp:700-10", images(1, 28)), HasSubstr("a sample has 784 numbers"));
   EXPECT_THAT(error_of("mlp:784-9", images(1, 28)), HasSubstr("the data has 10 classes"));
   EXPECT_THAT(error_of("lenet:3", images(1, 28)), HasSubstr("takes no sizes"));
@@ -102,7 +102,7 @@ TEST(ModelNames, SizesThatCannotBeAreRefused) {
 }
 
 TEST(ModelNames, DataOfAnotherKindIsRefused) {
-  EXPECT_THAT(error_of("lenet", numbers(784, 10)), HasSubstr("tells images apart"));
+  EXPECT_THAT(error_of("lenet", numbers(784, 10)), HasSubstr("classifies images"));
   EXPECT_THAT(error_of("lstm", images(1, 28)), HasSubstr("reads symbols"));
   EXPECT_THAT(error_of("mlp", kText), HasSubstr("takes numbers"));
 }

@@ -49,7 +49,7 @@ TEST(TorchPlugin, missing_says_where_it_looked_and_what_to_install) {
 TEST(TorchPlugin, of_another_interface_is_refused_unread) {
   EXPECT_THAT(error_of({fake("other_abi")}),
               AllOf(HasSubstr(fmt::format("interface {}", kTorchAbiVersion + 41)),
-                    HasSubstr(fmt::format("needed is {}", kTorchAbiVersion)), HasSubstr("Hint:")));
+                    HasSubstr(fmt::format("expected {}", kTorchAbiVersion)), HasSubstr("Hint:")));
 }
 
 TEST(TorchPlugin, of_another_release_is_refused) {
@@ -59,7 +59,7 @@ TEST(TorchPlugin, of_another_release_is_refused) {
 
 TEST(TorchPlugin, that_is_some_other_library_is_refused) {
   EXPECT_THAT(error_of({fake("no_entry")}),
-              AllOf(HasSubstr("no plugin of shoal"), HasSubstr("shoal_torch_api")));
+              AllOf(HasSubstr("not a plugin of shoal"), HasSubstr("shoal_torch_api")));
 }
 
 TEST(TorchPlugin, that_cannot_be_loaded_passes_on_the_loaders_reason) {
