@@ -1,4 +1,4 @@
-// Tables as text: a line is a sample, a column is a number or the label.
+// CSV tables: a line is a sample, a column is a number or the label.
 #include <algorithm>
 #include <cmath>
 
@@ -12,10 +12,10 @@ namespace {
 
 constexpr std::size_t kColumnsMax = 1U << 20U;
 
-// Takes the first cell off a line. A cell in quotes may contain commas; a quote in it is doubled.
-// `more`: a comma followed, so that there is another cell, if only an empty one.
+// Removes the first cell from a line. A quoted cell may contain commas; a quote in it is doubled.
+// `more`: a comma followed, so another cell follows, perhaps an empty one.
 struct Cell {
-  std::string_view text;  // within the quotes
+  std::string_view text;  // inside the quotes
   bool more = false;
   bool sound = true;  // quotes are in pairs
 };
@@ -42,13 +42,13 @@ Cell take_cell(std::string_view& line) {
   return cell;
 }
 
-// What both the rows to train with and those to test with need to be read.
+// Needed to read both training and test rows.
 struct CsvTable {
   FileView file;
   std::vector<std::string> names;  // of the columns; empty without a header
   std::size_t columns = 0;
   std::size_t label = 0;
-  std::vector<double> mean, deviation;  // of the columns that are no label
+  std::vector<double> mean, deviation;  // of the columns except the label
   RowLabels labels{RowLabels::Want::Any};
 
   [[noreturn]] void refuse(std::uint64_t at, std::size_t column, std::string_view what) const {
@@ -56,7 +56,7 @@ struct CsvTable {
     refuse_line(file, at, fmt::format("column {}{}", column + 1, name), what);
   }
 
-  // Calls number(k, value) for the k-th column that is no label, and label(text) for the label.
+  // Calls number(k, value) for the k-th column except the label, and label(text) for the label.
   template <class Number, class Label>
   void read_row(std::uint64_t at, Number number, Label label_text) const {
     std::string_view line = line_at(text_of(file), at);
@@ -64,10 +64,10 @@ struct CsvTable {
     for (std::size_t column = 0; column < columns; ++column) {
       if (!more)
         refuse_line(file, at, "",
-                    fmt::format("{} columns, where the first row has {}", column, columns));
+                    fmt::format("{} columns, but the first row has {}", column, columns));
       const Cell cell = take_cell(line);
       more = cell.more;
-      if (!cell.sound) refuse(at, column, "a quote is not closed, or text stands behind it");
+      if (!cell.sound) refuse(at, column, "a quote is not closed, or text follows it");
       if (column == label) {
         label_text(cell.text);
         continue;
@@ -117,7 +117,7 @@ class CsvSource final : public BatchSource {
   SampleShape shape_;
 };
 
-// Sums over the training rows, less the first of them, which keeps them small.
+// Sums over the training rows, relative to the first one, which keeps them small.
 class ColumnSums {
  public:
   explicit ColumnSums(std::size_t n) : first_(n), sum_(n), squares_(n) {}
@@ -133,7 +133,7 @@ class ColumnSums {
     for (std::size_t k = 0; k < sum_.size(); ++k) {
       const double variance = squares_[k] / n - (sum_[k] / n) * (sum_[k] / n);
       table.mean.push_back(first_[k] + sum_[k] / n);
-      // A column that never changes becomes 0.
+      // A constant column becomes 0.
       table.deviation.push_back(variance > 0 ? std::sqrt(variance) : 1);
     }
   }
@@ -157,7 +157,7 @@ std::vector<std::string> cells_of(const FileView& file, std::uint64_t at) {
   return cells;
 }
 
-// Which column the user means: by its name in the first line, or by its number, counted from 1.
+// The label column: by its name in the first line, or by its number, counted from 1.
 std::size_t label_column(const FileView& file, const std::vector<std::string>& first,
                          const std::optional<std::string>& wanted, bool& named) {
   if (!wanted) return first.size() - 1;
@@ -174,7 +174,7 @@ std::size_t label_column(const FileView& file, const std::vector<std::string>& f
   return static_cast<std::size_t>(*number - 1);
 }
 
-// Reads the first line into the table; returns where the rows begin.
+// Reads the first line into the table; returns the offset of the rows.
 std::uint64_t read_header(CsvTable& table, const std::optional<std::string>& wanted_label) {
   const std::string_view text = text_of(table.file);
   const std::uint64_t mark = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;  // of UTF-8
@@ -183,13 +183,13 @@ std::uint64_t read_header(CsvTable& table, const std::optional<std::string>& wan
   const std::vector<std::string> first = cells_of(table.file, at);
   if (first.size() < 2)
     refuse_line(table.file, at, "",
-                fmt::format("{} is one column; commas must separate a label and something to learn "
+                fmt::format("{} has one column; commas must separate the label from the inputs "
                             "from",
                             shown(line_at(text, at))));
   bool header = false;
   table.columns = first.size();
   table.label = label_column(table.file, first, wanted_label, header);
-  // Names instead of numbers make a header; the label alone may be a word in any row.
+  // Words instead of numbers make a header; the label alone may be a word in any row.
   for (std::size_t c = 0; c < first.size(); ++c)
     header = header || (c != table.label && !read_number(first[c]));
   if (!header) return at;

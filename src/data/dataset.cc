@@ -11,8 +11,8 @@ namespace {
 
 struct Format {
   std::string_view name;
-  std::string_view rest;  // how the rest is written, for messages
-  bool augments;          // whether its samples can be varied
+  std::string_view rest;  // the form of the rest, for messages
+  bool augments;          // whether its samples can be augmented
   Dataset (*open)(std::string_view, const DatasetOptions&, const FileOpener&);
 };
 
@@ -50,10 +50,10 @@ Dataset open_dataset(const std::string& spec, const DatasetOptions& options,
           fmt::format("dataset {} is written {}{}, not {}", name, name, format.rest, shown(spec)));
     if (options.augment && !format.augments)
       throw ConfigError(
-          fmt::format("--augment: rows of {} are neither images nor text; leave it away", name));
+          fmt::format("--augment: rows of {} are neither images nor text; omit it", name));
     return format.open(rest, options, opener);
   }
-  throw ConfigError(fmt::format("{} is no dataset. {}", shown(name), suggest(name, known)));
+  throw ConfigError(fmt::format("{} is not a dataset. {}", shown(name), suggest(name, known)));
 }
 
 }  // namespace shoal

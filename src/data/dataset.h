@@ -1,4 +1,4 @@
-// What `--data SPEC` means: a dataset, opened and checked, whose samples are made on demand.
+// Opens and checks the dataset of `--data SPEC`; samples are made on demand.
 //
 //   fashion-mnist             as Debian installs it
 //   idx:DIR                   MNIST's format, compressed or not
@@ -8,8 +8,8 @@
 //   text:FILE[:length=T]      predict the next character
 //   synthetic:KIND[,key=value...]  blobs, spirals, images, teacher, sparse, text; needs no file
 //
-// Opening reads a file once, to check all of it and to know its size; what stays in memory is at
-// most an offset per row, and images only where they were compressed.
+// Opening reads a file once, to check all of it and to find its size. At most an offset per row
+// stays in memory, and images only if they were compressed.
 #pragma once
 
 #include <cstdint>
@@ -25,19 +25,19 @@ namespace shoal {
 
 struct Dataset {
   std::shared_ptr<const BatchSource> train;
-  std::shared_ptr<const BatchSource> test;  // null when nothing was held out
-  std::string name;                         // what it is and where it came from, for people
-  std::vector<std::string> class_names;     // what the labels stand for, where the data says so
+  std::shared_ptr<const BatchSource> test;  // null if no data was held out
+  std::string name;                         // name and source, for people
+  std::vector<std::string> class_names;     // names of the labels, if the data has them
 };
 
 struct DatasetOptions {
   Seed seed{};
-  bool augment = false;        // training images are cropped and flipped, windows of text shifted
+  bool augment = false;        // crop and flip training images, shift windows of text
   std::uint64_t length = 64;   // T, of the windows of a text
-  double test_fraction = 0.1;  // held out of files that have no test set of their own
+  double test_fraction = 0.1;  // held out of files without a test set
 };
 
-// Throws ConfigError for a spec that cannot be meant, DataError for files that cannot be used.
+// Throws ConfigError for an invalid spec, DataError for unusable files.
 Dataset open_dataset(const std::string& spec, const DatasetOptions& options,
                      const FileOpener& opener);
 

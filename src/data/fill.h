@@ -1,4 +1,4 @@
-// What every source does first in fill(); private to this layer.
+// Begins every fill() of a source; private to this layer.
 #pragma once
 
 #include "base/check.h"
@@ -6,8 +6,8 @@
 
 namespace shoal {
 
-// Makes the batch one of n samples of this shape: the vectors that the shape uses have their size
-// (of sparse pairs: none yet), the others are empty.
+// Makes it a batch of n samples of this shape: the vectors that the shape uses get their size
+// (sparse pairs: empty), the others are empty.
 inline void begin_batch(const SampleShape& shape, std::uint64_t n, Batch& batch) {
   std::uint64_t elements = 1;
   for (const std::int64_t d : shape.shape) elements *= static_cast<std::uint64_t>(d);

@@ -1,4 +1,4 @@
-// The formats behind open_dataset; private to this layer. `rest` is what stands behind "KIND:".
+// The formats of open_dataset; private to this layer. `rest` is the text after "KIND:".
 #pragma once
 
 #include <string_view>

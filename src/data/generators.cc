@@ -1,5 +1,5 @@
-// The kinds of synthetic data. A sample's draws are keyed by its number, those of the problem
-// itself (centers, patterns, the teacher's weights) by what they belong to.
+// The kinds of synthetic data. The draws of a sample are keyed by its number, those of the problem
+// (centers, patterns, the teacher's weights) by the part they belong to.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -13,11 +13,12 @@
 namespace shoal {
 namespace {
 
-constexpr std::uint64_t kTableMax = std::uint64_t{1} << 24U;  // numbers that a problem may keep
+// Maximum of numbers that a problem may keep.
+constexpr std::uint64_t kTableMax = std::uint64_t{1} << 24U;
 constexpr std::uint64_t kClassesMax = 1U << 16U;
 constexpr float kTau = 2 * std::numbers::pi_v<float>;
 
-// What a draw of the problem belongs to; samples have the first place to themselves.
+// The part of the problem that a draw belongs to; samples have the first one to themselves.
 enum class Part : std::uint64_t { Sample = 0, Center, Pattern, HiddenLayer, OutputLayer, Chain };
 Random draws(Seed seed, Part part, std::uint64_t which) {
   return {seed, Purpose::Problem, which, static_cast<std::uint64_t>(part)};
@@ -31,15 +32,14 @@ std::vector<float> normal_table(Random random, std::uint64_t n, double scale) {
 
 void check_table(std::string_view what, std::uint64_t a, std::uint64_t b) {
   if (a > kTableMax / b)
-    throw ConfigError(
-        fmt::format("synthetic: {} = {} x {} are too many to keep in memory", what, a, b));
+    throw ConfigError(fmt::format("synthetic: {} = {} x {} is too large for memory", what, a, b));
 }
 
 std::int64_t draw_class(Random& random, std::int64_t classes) {
   return static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(classes)));
 }
 
-// Round clouds of points around a center for each class.
+// Round clouds of points, one center for each class.
 class Blobs final : public Generator {
  public:
   Blobs(Seed seed, SpecKeys& keys) : Generator(seed) {
@@ -95,8 +95,8 @@ class Spirals final : public Generator {
   double noise_, turns_;
 };
 
-// A class is a sum of a few waves per channel; a sample shows it shifted, under noise. Waves need
-// no table, and cos(a + b) makes a pixel of two products.
+// A class is a sum of a few waves per channel; a sample shows it shifted, with noise. Waves need no
+// table, and cos(a + b) makes a pixel of two products.
 class Images final : public Generator {
  public:
   Images(Seed seed, SpecKeys& keys) : Generator(seed) {
@@ -113,7 +113,7 @@ class Images final : public Generator {
   void make(std::uint64_t sample, std::uint64_t slot, Batch& batch) const override {
     Random random = draws(seed_, Part::Sample, sample);
     const std::int64_t label = draw_class(random, shape_.classes);
-    const double shift = 0.1 * random.uniform();  // of the side
+    const double shift = 0.1 * random.uniform();  // relative to the side
     Random pattern = draws(seed_, Part::Pattern, static_cast<std::uint64_t>(label));
     float* const out = batch.dense.data() + slot * channels_ * side_ * side_;
     add_noise(random, out, channels_ * side_ * side_);
@@ -140,7 +140,7 @@ class Images final : public Generator {
  private:
   static constexpr std::uint64_t kWaves = 3;
   float place(std::uint64_t i) const { return static_cast<float>(i) / static_cast<float>(side_); }
-  // Uniform, with deviation noise_: four pixels of one draw of 64 bits.
+  // Uniform noise of deviation noise_: four pixels per draw of 64 bits.
   void add_noise(Random& random, float* out, std::uint64_t n) const {
     const float scale = noise_ * std::sqrt(12.0F) / 65536.0F;
     std::uint64_t bits = 0;
@@ -154,8 +154,8 @@ class Images final : public Generator {
   float noise_;
 };
 
-// A network of one hidden layer, drawn at random, labels random points: what it knows can be
-// learned exactly by a network of its shape.
+// A random network with one hidden layer labels random points, so a network of the same shape can
+// learn the labels exactly.
 class Teacher final : public Generator {
  public:
   Teacher(Seed seed, SpecKeys& keys) : Generator(seed) {
@@ -201,9 +201,9 @@ class Teacher final : public Generator {
   std::vector<float> first_, second_;  // hidden x features, outputs x hidden
 };
 
-// A linear truth over many features of which a sample has a few. Feature j occurs about as often as
-// 1 / j^skew: as words do with a skew of 1, where a few are everywhere and most are rare; all alike
-// with one of 0.
+// A linear rule over many features, of which a sample has a few. Feature j occurs about as often as
+// 1 / j^skew. With a skew of 1 they behave like words: few are frequent and most are rare. With 0
+// all are equally frequent.
 class Sparse final : public Generator {
  public:
   Sparse(Seed seed, SpecKeys& keys) : Generator(seed) {
@@ -240,7 +240,7 @@ class Sparse final : public Generator {
   }
 
  private:
-  // From 1 to the number of features, as often as the skew says.
+  // A feature number from 1, with the frequency given by the skew.
   double feature_at(double uniform) const {
     const double end = static_cast<double>(features_) + 1;
     if (skew_ == 1) return std::exp(std::log(end) * uniform);
@@ -253,7 +253,7 @@ class Sparse final : public Generator {
   double noise_;
 };
 
-// A chain of symbols: each is followed by one of four, the first of them half of the time.
+// A chain of symbols: each is followed by one of four, half of the time by the first of them.
 class Text final : public Generator {
  public:
   Text(Seed seed, SpecKeys& keys) : Generator(seed) {
@@ -262,7 +262,7 @@ class Text final : public Generator {
     Random random = draws(seed, Part::Chain, 0);
     followers_.resize(symbols_ * kFollowers);
     for (std::uint64_t& next : followers_) next = random.below(symbols_);
-    // The frequent followers all differ, so that every symbol occurs.
+    // The frequent followers are all different, so every symbol occurs.
     const Permutation frequent(symbols_, random);
     for (std::uint64_t s = 0; s < symbols_; ++s) followers_[s * kFollowers] = frequent.at(s);
     shape_ = {InputKind::Tokens,

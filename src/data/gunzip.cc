@@ -10,10 +10,10 @@ namespace shoal {
 namespace {
 
 constexpr std::size_t kFirstBytes = std::size_t{1} << 16U;
-constexpr int kGzipOnly = 16;  // added to the window bits: refuse zlib's own wrapper
+constexpr int kGzipOnly = 16;  // added to the window bits: refuses zlib's own format
 
 [[noreturn]] void refuse(const FileView& file, const z_stream& stream, std::string_view why) {
-  throw DataError(fmt::format("{} is no sound gzip file: {} at byte {} of {}. Get it again.",
+  throw DataError(fmt::format("{} is a damaged gzip file: {} at byte {} of {}. Get it again.",
                               file.path, why, file.bytes.size() - stream.avail_in,
                               file.bytes.size()));
 }
@@ -34,7 +34,7 @@ std::vector<std::byte> gunzip(const FileView& file, std::uint64_t most) {
   if (inflateInit2(&stream, MAX_WBITS + kGzipOnly) != Z_OK)
     throw DataError(fmt::format("{}: zlib could not be started: out of memory?", file.path));
   const std::unique_ptr<z_stream, End> guard(&stream);
-  // zlib counts in 32 bits, and takes what it only reads as if it would write.
+  // zlib counts in 32 bits, and takes its input as non-const.
   constexpr std::size_t kSlice = std::numeric_limits<uInt>::max();
   if (file.bytes.size() > kSlice) refuse(file, stream, "more than 4 GiB, unpack it first");
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(file.bytes.data()));  // NOLINT
@@ -52,7 +52,7 @@ std::vector<std::byte> gunzip(const FileView& file, std::uint64_t most) {
     filled += room - stream.avail_out;
     if (result == Z_STREAM_END) {
       if (stream.avail_in == 0) break;
-      inflateReset(&stream);  // gzip files may be written one behind the other
+      inflateReset(&stream);  // gzip files may be concatenated
     } else if (result == Z_BUF_ERROR ||
                (result == Z_OK && stream.avail_in == 0 && stream.avail_out > 0)) {
       refuse(file, stream, "it ends too early");

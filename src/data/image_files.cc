@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kFashionFolder = "/usr/share/datasets/fashion-mnist";
 constexpr std::uint64_t kWord = 4;
-constexpr std::uint64_t kSideMax = 1U << 14U;  // pixels; a larger image is a damaged header
+constexpr std::uint64_t kSideMax = 1U << 14U;  // pixels; a larger image means a damaged header
 
 std::uint32_t word_at(std::span<const std::byte> bytes, std::size_t k) {
   std::uint32_t word = 0;
@@ -26,12 +26,12 @@ std::uint32_t word_at(std::span<const std::byte> bytes, std::size_t k) {
 }
 
 struct IdxFile {
-  FileView content;  // behind the header
+  FileView content;  // after the header
   std::array<std::uint32_t, 3> size{1, 1, 1};
   std::string path;
 };
 
-// Checks the header, whose word 0 must say that there are `sizes` sizes; returns how many bytes
+// Checks the header, whose word 0 must announce `sizes` sizes; returns the number of bytes that
 // follow it.
 std::uint64_t parse_idx_header(std::span<const std::byte> head, unsigned sizes, IdxFile& idx) {
   const std::uint64_t header = kWord * (1 + sizes);
@@ -41,15 +41,15 @@ std::uint64_t parse_idx_header(std::span<const std::byte> head, unsigned sizes, 
   const std::uint32_t magic = word_at(head, 0);
   if (magic != 0x0800 + sizes)
     throw DataError(
-        fmt::format("{} begins with {:#010x} and not with {:#010x}: it is no idx file of bytes "
+        fmt::format("{} begins with {:#010x} and not with {:#010x}: it is not an idx file of bytes "
                     "with {} size{}",
                     idx.path, magic, 0x0800 + sizes, sizes, sizes == 1 ? "" : "s"));
   std::uint64_t bytes = 1;
   for (unsigned k = 0; k < sizes; ++k) {
     idx.size[k] = word_at(head, 1 + k);
     if (idx.size[k] == 0 || (k > 0 && idx.size[k] > kSideMax))
-      throw DataError(fmt::format("{}: its header says {} for size {}, which cannot be", idx.path,
-                                  idx.size[k], k + 1));
+      throw DataError(fmt::format("{}: its header has the impossible value {} for size {}",
+                                  idx.path, idx.size[k], k + 1));
     bytes *= idx.size[k];  // at most 2^32 * 2^14 * 2^14
   }
   return bytes;
@@ -63,7 +63,7 @@ IdxFile read_idx(const FileView& file, unsigned sizes) {
   std::uint64_t expected = 0;
   if (is_gzip(file)) {
     expected = parse_idx_header(gunzip(file, header), sizes, idx);
-    // One byte more than expected tells a file that is longer than its header says.
+    // One byte more than expected reveals a file that is longer than its header says.
     auto bytes = std::make_shared<std::vector<std::byte>>(gunzip(file, header + expected + 1));
     whole.bytes = *bytes;
     whole.owner = bytes;
@@ -83,7 +83,7 @@ const std::uint8_t* octets(const FileView& file) {
   return reinterpret_cast<const std::uint8_t*>(file.bytes.data());
 }
 
-// The names that one file has in the wild; the first is the one to tell people.
+// The names that are in use for one file; messages show the first.
 FileView open_any(const std::string& folder, std::string_view what, std::string_view suffix,
                   const FileOpener& opener) {
   const std::string first = fmt::format("{}/{}-{}", folder, what, suffix);
@@ -104,7 +104,7 @@ struct IdxSet {
   std::uint8_t label_max = 0;
 };
 
-// `classes`: of the labels, where it is known.
+// `classes`: the number of labels, if known.
 IdxSet read_idx_set(const std::string& folder, std::string_view which,
                     std::optional<std::int64_t> classes, const FileOpener& opener) {
   const IdxFile images =
@@ -155,7 +155,7 @@ constexpr std::int64_t kCifarClasses = 10;
 ImagePart read_cifar(const FileView& file) {
   if (file.bytes.empty() || file.bytes.size() % kCifarRecord != 0)
     throw DataError(
-        fmt::format("{} has {} bytes, which are no whole records of {}. Get the binary "
+        fmt::format("{} has {} bytes, which is not a multiple of a record's {}. Get the binary "
                     "version of CIFAR-10 again.",
                     file.path, file.bytes.size(), kCifarRecord));
   const std::uint64_t n = file.bytes.size() / kCifarRecord;
@@ -223,7 +223,7 @@ Dataset open_cifar10(std::string_view rest, const DatasetOptions& options,
   try {
     test.push_back(part("test_batch"));
   } catch (const FileMissing&) {
-    folder += "/cifar-10-batches-bin";  // what its archive unpacks to
+    folder += "/cifar-10-batches-bin";  // the folder in its archive
     test.push_back(part("test_batch"));
   }
   for (int k = 1; k <= 5; ++k) train.push_back(part(fmt::format("data_batch_{}", k)));

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kImagesMeasured = 10'000;
 
-// The two loops over pixels: plain, so that the compiler makes vector instructions of them.
+// The two loops over pixels, simple enough for the compiler to vectorize.
 void normalize(const std::uint8_t* in, std::size_t n, float scale, float shift, float* out) {
   for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<float>(in[i]) * scale + shift;
 }
@@ -61,7 +61,7 @@ ImageSource::ImageSource(std::vector<ImagePart> parts, ImageOptions options)
             options_.classes};
   for (const ImagePart& part : parts_) size_ += part.n;
   for (std::uint32_t c = 0; c < size.channels; ++c) {
-    // Where all pixels are alike there is nothing to scale.
+    // If all pixels are equal there is nothing to scale.
     const float deviation = options_.pixels.deviation[c] > 0 ? options_.pixels.deviation[c] : 1.0F;
     scale_.push_back(1.0F / (255.0F * deviation));
     shift_.push_back(-options_.pixels.mean[c] / deviation);
@@ -87,7 +87,7 @@ void ImageSource::convert(const std::uint8_t* image, const Move& move, float* ou
   const auto width = static_cast<std::int32_t>(options_.size.width);
   const std::size_t plane = std::size_t{options_.size.height} * options_.size.width;
   const bool still = move.down == 0 && move.right == 0 && !move.mirrored;
-  // Of each row of the window, [first, last) shows the image and the rest shows black.
+  // In each row of the window, [first, last) shows the image and the rest is black.
   const std::int32_t first = std::min(width, std::max(0, -move.right));
   const std::int32_t last = std::max(first, std::min(width, width - move.right));
   for (std::size_t c = 0; c < options_.size.channels; ++c, image += plane, out += plane) {
@@ -105,7 +105,7 @@ void ImageSource::convert(const std::uint8_t* image, const Move& move, float* ou
       }
       const std::uint8_t* const shown = image + from * width + first + move.right;
       const auto n = static_cast<std::size_t>(last - first);
-      // A mirrored window has what it shows at the other end.
+      // A mirrored window shows the image at the other end.
       float* const at = move.mirrored ? row + (width - last) : row + first;
       std::fill(row, at, shift);
       if (move.mirrored) {

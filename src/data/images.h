@@ -1,5 +1,5 @@
-// Images kept as bytes, a quarter of what numbers would take, and turned into numbers when asked
-// for: normalized per channel, and for training cropped and flipped. Private to this layer.
+// Images kept as bytes, a quarter of the size of floats, and converted to numbers on demand:
+// normalized per channel, and for training cropped and flipped. Private to this layer.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace shoal {
 
-// Images of one file. A file may hold image and label side by side, hence the strides.
+// The images of one file. A file may hold image and label side by side, hence the strides.
 struct ImagePart {
   std::shared_ptr<const void> owner;        // of the images
   std::shared_ptr<const void> label_owner;  // of the labels
@@ -29,7 +29,7 @@ struct ImageSize {
   bool operator==(const ImageSize&) const = default;
 };
 
-// Of the pixels of each channel, where 0 is black and 1 is white.
+// Mean and deviation per channel, where 0 is black and 1 is white.
 struct PixelStatistics {
   std::vector<float> mean, deviation;
 };
@@ -42,7 +42,7 @@ struct ImageOptions {
   std::int64_t classes = 0;
   PixelStatistics pixels;
   Seed seed{};
-  // Each sample of each epoch is shifted by up to kCropPadding pixels, black coming in, and
+  // Each sample of each epoch is shifted by up to kCropPadding pixels, with black borders, and
   // mirrored in half of all cases.
   bool augment = false;
 };
@@ -59,7 +59,7 @@ class ImageSource final : public BatchSource {
 
  private:
   struct Move {
-    std::int32_t down = 0, right = 0;  // of the window, over the image
+    std::int32_t down = 0, right = 0;  // position of the window over the image
     bool mirrored = false;
   };
   Move draw_move(std::uint64_t epoch, SampleId sample) const;

@@ -95,7 +95,7 @@ void Leases::end(Spans::iterator span, SampleEnd end) {
 
 void Leases::end_free(SampleEnd end) {
   for (Span& s : spans_) {
-    SHOAL_CHECK(s.state != Span::State::Leased, "a lease is out");
+    SHOAL_CHECK(s.state != Span::State::Leased, "a lease is pending");
     if (s.state != Span::State::Free) continue;
     s.state = Span::State::Ended;
     s.end = end;
@@ -117,7 +117,7 @@ Leases::Spans::iterator Leases::at(std::uint64_t position) {
 Leases::Spans::iterator Leases::carve(std::uint64_t at, std::uint64_t n) {
   auto it = this->at(at);
   SHOAL_CHECK(it != spans_.end() && at >= it->at && at + n <= it->at + it->n,
-              "positions {}..{} are not of one span", at, at + n);
+              "positions {}..{} are not in one span", at, at + n);
   const Span whole = *it;
   if (at + n < whole.at + whole.n) {
     Span rest = whole;
@@ -147,7 +147,7 @@ void Leases::merge() {
   taken_ = 0;
 }
 
-// Where only this one has changed.
+// After a change of this span alone.
 void Leases::merge_around(Spans::iterator span) {
   if (const auto next = span + 1; next != spans_.end() && span->same_kind(*next)) {
     span->n += next->n;

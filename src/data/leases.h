@@ -1,5 +1,5 @@
-// Leases on positions 0 .. n - 1: free, leased to a life of a worker, or ended. What the ledger
-// keeps of an epoch, and a full pass of itself; private to this layer and to ledger.h.
+// Leases on positions 0 .. n - 1: free, leased to an incarnation of a worker, or ended. The ledger
+// keeps one for an epoch, a full pass one of its own; private to this layer and to ledger.h.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ inline constexpr std::size_t kSampleEnds = count_up_to(SampleEnd::Partial);
 
 class Leases {
  public:
-  struct Span {  // the spans lie end to end; neighbours differ
+  struct Span {  // spans are adjacent, and neighbours differ
     std::uint64_t at, n;
     enum class State : std::uint8_t { Free, Leased, Ended } state;
     SampleEnd end{};
@@ -42,21 +42,21 @@ class Leases {
   const std::array<std::uint64_t, kSampleEnds>& ended_how() const { return ended_; }
   bool ended() const;  // all of it
 
-  // At most `n` consecutive free positions, the lowest; none when none is free.
+  // At most `n` consecutive free positions, the lowest; empty if none is free.
   Piece lease(NodeId worker, Incarnation life, std::uint64_t n);
   void claim(const Piece& piece, NodeId worker, Incarnation life);  // REQUIRES: it is free
-  // REQUIRES: leased, whole or in part, to one worker.
+  // REQUIRES: leased, completely or in part, to one worker.
   void settle(const Piece& piece, SampleEnd end);
-  std::uint64_t settle_all(SampleEnd end);  // returns how many were leased
+  std::uint64_t settle_all(SampleEnd end);  // returns how many positions were leased
   void revoke(NodeId worker, Incarnation life);
   void revoke_all();
   void end(const Piece& piece, SampleEnd end);  // REQUIRES: it is free
-  void end_free(SampleEnd end);                 // all that is; REQUIRES: none is leased
+  void end_free(SampleEnd end);                 // all free positions; REQUIRES: none is leased
 
  private:
   using Spans = std::deque<Span>;
-  Spans::iterator at(std::uint64_t position);  // the span that has it
-  // Makes [at, at + n) a span of its own and returns it. REQUIRES: inside one span.
+  Spans::iterator at(std::uint64_t position);  // the span that contains it
+  // Makes [at, at + n) a span of its own and returns it. REQUIRES: it is inside one span.
   Spans::iterator carve(std::uint64_t at, std::uint64_t n);
   void end(Spans::iterator span, SampleEnd end);
   void count_end(const Span& span) { ended_[static_cast<std::size_t>(span.end)] += span.n; }
@@ -65,12 +65,12 @@ class Leases {
 
   std::uint64_t n_;
   // By position, no two neighbours of one kind. Leases are taken at one end and settled at the
-  // other: a deque changes at either end for what the change costs alone, and with 1,000 workers
-  // every worker has a span of each.
+  // other: a deque changes cheaply at both ends, and with 1,000 workers each has a span of each
+  // kind.
   Spans spans_;
-  std::uint64_t taken_ = 0;                         // below this no position is free
-  std::uint64_t free_ = 0;                          // positions that are
-  std::array<std::uint64_t, kSampleEnds> ended_{};  // as well, by how
+  std::uint64_t taken_ = 0;                         // no position below this is free
+  std::uint64_t free_ = 0;                          // free positions
+  std::array<std::uint64_t, kSampleEnds> ended_{};  // ended positions, by kind
 };
 
 }  // namespace shoal

@@ -15,7 +15,7 @@ Ledger::Ledger(Seed seed, std::vector<SampleId> own)
     : seed_(seed),
       own_(std::make_shared<const std::vector<SampleId>>(std::move(own))),
       leases_(own_->size()) {
-  SHOAL_CHECK(!own_->empty(), "a ledger over no samples");
+  SHOAL_CHECK(!own_->empty(), "a ledger without samples");
 }
 
 void Ledger::begin_epoch(std::uint64_t epoch) {
@@ -92,7 +92,7 @@ std::uint64_t LedgerPlace::done() const {
 LedgerPlace Ledger::place() const {
   LedgerPlace place{epoch_, past_};
   for (const Leases::Span& s : leases_.spans()) {
-    SHOAL_CHECK(s.state != Leases::Span::State::Leased, "a lease is out");
+    SHOAL_CHECK(s.state != Leases::Span::State::Leased, "a lease is pending");
     if (s.state == Leases::Span::State::Ended) place.ended.push_back({s.at, s.n, s.end});
   }
   return place;

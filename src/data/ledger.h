@@ -1,12 +1,11 @@
-// The sample ledger: which samples of an epoch go to whom, and what became of each.
+// The sample ledger: which worker gets which samples of an epoch, and how each sample ended.
 //
-// An epoch is a permutation of the samples, drawn from (seed, epoch), so that it depends on nobody.
-// The ledger leases ranges of its positions to workers; a lease is settled with an end state or
-// given back when its worker is lost, and then dealt again. After an epoch every sample has exactly
-// one end state.
+// An epoch is a permutation of the samples, drawn from (seed, epoch) alone. The ledger leases
+// ranges of its positions to workers. A lease is settled with an end state; if its worker is lost,
+// it is given back and dealt again. After an epoch every sample has exactly one end state.
 //
-// Synchronous strategies keep the same ledger on every replica: they make the same calls. Where the
-// samples are partitioned (partition.h) a ledger is that of one worker, over the samples it owns.
+// Synchronous strategies keep the same ledger on every replica by making the same calls. If the
+// samples are partitioned (partition.h), each worker has a ledger over its own samples.
 #pragma once
 
 #include <array>
@@ -28,13 +27,13 @@ struct Share {
   auto operator<=>(const Share&) const = default;
 };
 
-// Over all epochs so far: how many samples ended how, and how many have not ended yet.
+// Over all epochs so far: the number of samples by end state, and of samples without one.
 struct LedgerTally {
   std::array<std::uint64_t, kSampleEnds> ended{};
-  std::uint64_t open = 0;  // of the present epoch
+  std::uint64_t open = 0;  // in the present epoch
 };
 
-// Where a ledger with no lease out stands: what a checkpoint or a newcomer needs.
+// The state of a ledger without pending leases, for a checkpoint or a newcomer.
 struct LedgerPlace {
   struct Ended {
     std::uint64_t at = 0, n = 0;
@@ -42,11 +41,12 @@ struct LedgerPlace {
     auto operator<=>(const Ended&) const = default;
   };
   std::uint64_t epoch = 0;
-  std::array<std::uint64_t, kSampleEnds> past{};  // of the epochs before, how many ended how
-  std::vector<Ended> ended{};                     // of this one, ascending
+  std::array<std::uint64_t, kSampleEnds> past{};  // of earlier epochs: number of samples by end
+                                                  // state
+  std::vector<Ended> ended{};                     // of this epoch, ascending
 
   auto operator<=>(const LedgerPlace&) const = default;
-  std::uint64_t done() const;  // samples of this epoch that have ended
+  std::uint64_t done() const;  // samples of this epoch with an end state
 };
 
 class FullPass;
@@ -54,60 +54,61 @@ class FullPass;
 class Ledger {
  public:
   Ledger(Seed seed, std::uint64_t samples);  // REQUIRES: samples > 0
-  // Over these samples alone, each once. REQUIRES: there are some.
+  // Over these samples alone, each once. REQUIRES: not empty.
   Ledger(Seed seed, std::vector<SampleId> own);
 
-  // At most `n` consecutive positions that nobody has; fewer where a gap or the epoch ends, none
-  // when nothing is left to deal.
+  // Leases at most `n` consecutive free positions: fewer before a gap or the end of the epoch, none
+  // if none is left.
   Share deal(NodeId worker, Incarnation life, std::uint64_t n);
-  // That share, which nobody has, as if it had been dealt. REQUIRES: it is of the epoch that would
-  // be dealt from, and free.
+  // Leases this free share, as if it had been dealt. REQUIRES: it is in the epoch that would be
+  // dealt from, and free.
   void claim(NodeId worker, Incarnation life, const Share& share);
-  // The shares that the next `deals` deals of n positions will give, for whoever prepares them, if
-  // till then nothing is revoked and what is leased ends; so it may look into the next epoch.
+  // Predicts the shares of the next `deals` deals of n positions, for prefetching, provided that no
+  // lease is revoked and pending leases end; so it may look into the next epoch.
   std::vector<Share> peek(std::uint64_t n, std::size_t deals) const;
-  // A share that is leased ends. REQUIRES: leased, whole or in part, to one worker.
+  // Ends a leased share. REQUIRES: leased, completely or in part, to one worker.
   void settle(const Share& share, SampleEnd end);
-  // Everything that is leased ends; returns how many samples that are.
+  // Ends all leases; returns the number of their samples.
   std::uint64_t settle_leases(SampleEnd end);
-  // What is left of the epoch ends as dropped. REQUIRES: no lease is out.
+  // Ends the rest of the epoch as dropped. REQUIRES: no lease is pending.
   void drop_rest();
-  // Everything leased to that life of a worker, or to anyone, may be dealt again.
+  // Frees all leases of that incarnation of a worker, or of any worker, to be dealt again.
   void revoke(NodeId worker, Incarnation life);
   void revoke_all();
 
   std::uint64_t epoch() const { return epoch_; }
   std::uint64_t samples_per_epoch() const { return leases_.size(); }
-  // Positions that can be dealt: of this epoch, or of the next when all of this one has ended.
+  // Free positions: of this epoch, or of the next one if this one has ended.
   std::uint64_t left() const;
-  // When every sample of the epoch has ended the next one begins by itself, at the next deal.
+  // After the last sample of an epoch has ended, the next deal begins the next epoch.
   bool epoch_ended() const;
 
-  // Whose samples they are.
+  // The samples of a share.
   std::vector<SampleId> samples(const Share& share) const;
-  // Over the same samples, beside the epochs: the ledger does not change.
+  // Over the same samples, outside of the epochs: the ledger does not change.
   FullPass full_pass() const;
 
   LedgerTally tally() const;
-  LedgerPlace place() const;  // REQUIRES: no lease is out
+  LedgerPlace place() const;  // REQUIRES: no lease is pending
   void restore(const LedgerPlace& place);
 
  private:
   void begin_epoch(std::uint64_t epoch);
-  void turn_over();  // to the next epoch, if all of this one has ended
+  void turn_over();  // to the next epoch, if this one has ended
 
   Seed seed_;
-  std::shared_ptr<const std::vector<SampleId>> own_;  // null: all, and a position is a sample
+  // Null: all samples, and a position is a sample.
+  std::shared_ptr<const std::vector<SampleId>> own_;
   std::uint64_t epoch_ = 0;
   Leases leases_;
   std::array<std::uint64_t, kSampleEnds> past_{};  // of finished epochs
 };
 
-// Every sample once, in order and not counted as an epoch: what a whole gradient is made of. Shares
-// are leased and dealt again as those of the ledger are.
+// Every sample once, in order, without counting as an epoch: for the gradient over all samples.
+// Shares are leased and dealt again like those of the ledger.
 class FullPass {
  public:
-  Share deal(NodeId worker, Incarnation life, std::uint64_t n);  // none when nothing is left
+  Share deal(NodeId worker, Incarnation life, std::uint64_t n);  // empty if none is left
   void settle(const Share& share);                               // REQUIRES: it is leased
   void revoke(NodeId worker, Incarnation life) { leases_.revoke(worker, life); }
   bool ended() const { return leases_.ended(); }

@@ -1,5 +1,5 @@
-// LIBSVM's format: "label index:value index:value ...", a line a sample, indices ascending from 1;
-// what stands behind a # is a remark.
+// LIBSVM's format: "label index:value index:value ...", a line per sample, indices ascending from
+// 1; text after a # is a comment.
 #include <algorithm>
 
 #include "data/fill.h"
@@ -32,15 +32,16 @@ struct LibsvmFile {
     for (std::string_view word = take(); !word.empty(); word = take()) {
       const std::size_t colon = word.find(':');
       if (colon == std::string_view::npos)
-        refuse_line(file, at, "", fmt::format("{} is not written index:value", shown(word)));
+        refuse_line(file, at, "",
+                    fmt::format("{} does not have the form index:value", shown(word)));
       const std::optional<std::uint64_t> index = read_count(word.substr(0, colon));
       if (!index || *index == 0 || *index > kFeaturesMax)
         refuse_line(file, at, "",
-                    fmt::format("index {} is no whole number from 1 to {}",
+                    fmt::format("index {} is not an integer from 1 to {}",
                                 shown(word.substr(0, colon)), kFeaturesMax));
       if (*index <= before)
         refuse_line(file, at, "",
-                    fmt::format("index {} behind {}: they must ascend", *index, before));
+                    fmt::format("index {} after {}: they must ascend", *index, before));
       double value = 0;
       if (const auto objection = float_objection(word.substr(colon + 1), value))
         refuse_line(file, at, fmt::format("index {}", *index), *objection);
@@ -109,7 +110,7 @@ Dataset open_libsvm(std::string_view rest, const DatasetOptions& options,
         [&](std::string_view label) {
           auto objection = file->labels.see(label, test);
           if (!objection && !read_number(label))
-            objection = fmt::format("label {} is no number", shown(label));
+            objection = fmt::format("label {} is not a number", shown(label));
           if (objection) refuse_line(file->file, at, "", *objection);
         },
         [&](std::uint64_t index, double) { file->features = std::max(file->features, index + 1); });

@@ -44,7 +44,7 @@ std::string shown(std::string_view text) {
 
 std::optional<std::string> float_objection(std::string_view text, double& value) {
   const std::optional<double> number = read_number(text);
-  if (!number) return fmt::format("{} is no number", shown(text));
+  if (!number) return fmt::format("{} is not a number", shown(text));
   if (!std::isfinite(*number)) return fmt::format("{} cannot be learned from", shown(text));
   if (std::abs(*number) > std::numeric_limits<float>::max())
     return fmt::format("{} does not fit a 32-bit number", shown(text));
@@ -58,7 +58,7 @@ SpecKeys::SpecKeys(std::string of, std::string_view text, char separator) : of_(
     text.remove_prefix(std::min(text.size(), part.size() + 1));
     const std::size_t equals = part.find('=');
     if (equals == std::string_view::npos || equals == 0)
-      throw ConfigError(fmt::format("{}: {} is not written key=value", of_, shown(part)));
+      throw ConfigError(fmt::format("{}: {} does not have the form key=value", of_, shown(part)));
     const std::string key(part.substr(0, equals));
     if (!values_.emplace(key, part.substr(equals + 1)).second)
       throw ConfigError(fmt::format("{}: {} is given twice", of_, shown(key)));
@@ -78,7 +78,7 @@ std::uint64_t SpecKeys::count(const std::string& key, std::uint64_t otherwise, s
   if (!text) return otherwise;
   const std::optional<std::uint64_t> value = read_count(*text);
   if (!value || *value < lo || *value > hi)
-    throw ConfigError(fmt::format("{}: {} is {}; it must be a whole number in {} .. {}", of_, key,
+    throw ConfigError(fmt::format("{}: {} is {}; it must be an integer in {} .. {}", of_, key,
                                   shown(*text), lo, hi));
   return *value;
 }

@@ -1,4 +1,4 @@
-// Numbers and words out of files and specs; private to this layer.
+// Parses numbers and words in files and specs; private to this layer.
 #pragma once
 
 #include <cstdint>
@@ -17,24 +17,23 @@ inline std::string_view text_of(const FileView& file) {
   return {reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()};
 }
 
-std::string_view trimmed(std::string_view text);  // of spaces and tabs on both sides
-// Numbers as people write them, with spaces around them or a plus before them; the first may also
-// be infinite or NaN. Nothing for any other text.
+std::string_view trimmed(std::string_view text);  // without spaces and tabs on both sides
+// Parses a number, possibly with spaces around it or a plus before it; the first function also
+// accepts infinity and NaN. Empty for other text.
 std::optional<double> read_number(std::string_view text);
 std::optional<std::uint64_t> read_count(std::string_view text);
-// In quotes and fit for a message: what is long is cut, what is not printable is escaped.
+// Quoted for a message: long text is cut, unprintable characters are escaped.
 std::string shown(std::string_view text);
 
-// Numbers of a file become 32-bit ones. What is wrong with this text, or nothing; then `value` is
-// set.
+// Converts a number of a file to 32 bits. Returns the problem, or nothing after setting `value`.
 std::optional<std::string> float_objection(std::string_view text, double& value);
 
-// "a=1,b=2": the options of a spec. Whoever reads them asks for each key once, then calls finish(),
-// which refuses the keys that nobody asked for.
+// "a=1,b=2": the options of a spec. The reader asks for each key once, then calls finish(), which
+// refuses the other keys.
 class SpecKeys {
  public:
-  // `of` names the spec in messages. Throws ConfigError for a part without '=' and for a key that
-  // comes twice.
+  // `of` names the spec in messages. Throws ConfigError for a part without '=' and for a repeated
+  // key.
   SpecKeys(std::string of, std::string_view text, char separator);
 
   std::uint64_t count(const std::string& key, std::uint64_t otherwise, std::uint64_t lo,
@@ -49,7 +48,7 @@ class SpecKeys {
   std::vector<std::string> asked_;
 };
 
-// "FILE:key=value:key=value": the path, which may contain colons, and the options behind it.
+// "FILE:key=value:key=value": the path, which may contain colons, and the options after it.
 struct FileSpec {
   std::string path;
   std::string_view keys;

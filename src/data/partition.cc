@@ -18,12 +18,12 @@ constexpr double kAlphaMin = 1e-3, kAlphaMax = 1e6;
 
 using Parts = std::vector<std::vector<SampleId>>;
 
-// Cuts n things into parts whose sizes differ by at most one: where part p begins.
+// Cuts n things into parts whose sizes differ by at most one; returns the beginning of part p.
 std::uint64_t cut(std::uint64_t n, std::uint32_t p, std::uint32_t parts) {
   return n / parts * p + std::min<std::uint64_t>(p, n % parts);
 }
 
-// The logarithm of a Gamma(alpha, 1) draw, which for a small alpha is below what a double holds.
+// The logarithm of a Gamma(alpha, 1) draw; for a small alpha the draw itself underflows a double.
 // Marsaglia, Tsang, "A simple method for generating gamma variables", ACM TOMS 26(3), 2000,
 // doi:10.1145/358407.358414, section 6 for alpha < 1.
 double log_gamma_draw(double alpha, Random& random) {
@@ -97,7 +97,7 @@ Parts dirichlet(double alpha, Seed seed, std::span<const std::int64_t> labels,
       for (; at < end; ++at) parts[p].push_back(ids[at]);
     }
   }
-  // A worker that came away empty could take no step: the richest gives it one sample.
+  // A worker without samples could make no step: the one with the most gives it a sample.
   for (auto& part : parts) {
     if (!part.empty()) continue;
     auto& richest = *std::ranges::max_element(parts, {}, &std::vector<SampleId>::size);
@@ -116,12 +116,12 @@ Partition parse_partition(const std::string& text) {
   if (text.starts_with(kDirichlet)) {
     const std::optional<double> alpha = read_number(text.substr(kDirichlet.size()));
     if (!alpha || !(*alpha >= kAlphaMin && *alpha <= kAlphaMax))
-      throw ConfigError(fmt::format("partition {}: the number behind the colon must be in {} .. {}",
+      throw ConfigError(fmt::format("partition {}: the number after the colon must be in {} .. {}",
                                     shown(text), kAlphaMin, kAlphaMax));
     return {PartitionKind::Dirichlet, *alpha};
   }
   const std::vector<std::string> known{"global", "local", "by-label", "dirichlet:A"};
-  throw ConfigError(fmt::format("{} is no partition. {}", shown(text), suggest(text, known)));
+  throw ConfigError(fmt::format("{} is not a partition. {}", shown(text), suggest(text, known)));
 }
 
 std::string describe(const Partition& partition) {
@@ -158,7 +158,7 @@ std::vector<std::vector<SampleId>> partition_samples(const Partition& partition,
                                                      std::span<const std::int64_t> labels,
                                                      std::uint32_t workers) {
   SHOAL_CHECK_GT(workers, 0U);
-  SHOAL_CHECK(partition.kind != PartitionKind::Global, "globally nobody owns a sample");
+  SHOAL_CHECK(partition.kind != PartitionKind::Global, "a global partition has no owners");
   if (partition.needs_labels()) SHOAL_CHECK_EQ(labels.size(), samples);
   if (samples < workers)
     throw ConfigError(

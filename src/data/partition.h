@@ -1,11 +1,11 @@
-// Which worker owns which samples: `--partition global|local|by-label|dirichlet:A`.
+// The assignment of samples to workers: `--partition global|local|by-label|dirichlet:A`.
 //
-//   global       nobody owns any: all deal from one permutation of everything (the ledger)
-//   local        random parts of equal size: what machines have that read only their own disk
+//   global       none: all workers deal from one permutation of all samples (the ledger)
+//   local        random parts of equal size, as on machines that read only their own disk
 //   by-label     sorted by class, then cut: the hardest case, a worker sees one or two classes
-//   dirichlet:A  the share that each worker has of each class is drawn from Dirichlet(A): even for
-//                a large A, one class per worker for a small one. Hsu, Qi, Brown, "Measuring the
-//                effects of non-identical data distribution for federated visual classification",
+//   dirichlet:A  each worker's share of each class is drawn from Dirichlet(A): even for a large A,
+//                one class per worker for a small one. Hsu, Qi, Brown, "Measuring the effects of
+//                non-identical data distribution for federated visual classification",
 //                arXiv:1909.06335.
 #pragma once
 
@@ -32,16 +32,15 @@ struct Partition {
 };
 
 Partition parse_partition(const std::string& text);  // throws ConfigError
-std::string describe(const Partition& partition);    // the text that means it
+std::string describe(const Partition& partition);    // the text form
 
 // The class of every sample, for partitions that need it: one pass over the source. Throws
-// ConfigError where samples have none.
+// ConfigError if samples have no classes.
 std::vector<std::int64_t> labels_of(const BatchSource& source);
 
-// For each worker the samples that it owns, in ascending order; each is owned once, and everybody
-// owns some. A pure function, so that every node computes the same. `labels` is empty where the
-// partition needs none. Throws ConfigError for fewer samples than workers.
-// REQUIRES: not Global, workers > 0.
+// The samples of each worker, in ascending order; each sample has one owner, and each worker has
+// some. A pure function, so every node computes the same. `labels` is empty if the partition needs
+// none. Throws ConfigError for fewer samples than workers. REQUIRES: not Global, workers > 0.
 std::vector<std::vector<SampleId>> partition_samples(const Partition& partition, Seed seed,
                                                      std::uint64_t samples,
                                                      std::span<const std::int64_t> labels,

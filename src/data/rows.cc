@@ -9,7 +9,7 @@ namespace shoal {
 namespace {
 
 constexpr std::size_t kClassesMax = 1U << 16U;
-// So many different whole numbers are more likely measurements than classes.
+// This many different integers are more likely measurements than classes.
 constexpr std::size_t kClassesLikely = 1000;
 
 }  // namespace
@@ -41,7 +41,7 @@ RowSplit::RowSplit(Seed seed, double test_fraction) : seed_(seed), test_fraction
 
 bool RowSplit::is_test(std::uint64_t row) const {
   if (test_fraction_ <= 0) return false;
-  // The first two rows are decided by hand, so that even a tiny file has both kinds.
+  // The first two rows are assigned by hand, so that even a tiny file has both kinds.
   if (row < 2) return row == 1;
   return Random(seed_, Purpose::Holdout, row).uniform() < test_fraction_;
 }
@@ -78,9 +78,9 @@ std::optional<std::string> RowLabels::see(std::string_view text, bool test) {
   const std::optional<double> number = read_number(text);
   if (text_ == Text::Unseen) text_ = number ? Text::Numbers : Text::Words;
   if (text_ == Text::Words) {
-    if (want_ == Want::Values) return fmt::format("label {} is no number", shown(text));
+    if (want_ == Want::Values) return fmt::format("label {} is not a number", shown(text));
     if (seen_words_.size() > kClassesMax)
-      return fmt::format("label {} is the {}th that differs: is this the label's column?",
+      return fmt::format("label {} is the {}th different one: is this the label's column?",
                          shown(text), seen_words_.size());
     if (!seen_words_.contains(text)) seen_words_.emplace(text);
     return {};
@@ -107,10 +107,10 @@ std::optional<std::string> RowLabels::finish() {
     const double variance = squares_ / n - (sum_ / n) * (sum_ / n);
     deviation_ = variance > 0 ? std::sqrt(variance) : 1;
   } else if (!whole_) {
-    return "the labels are no whole numbers, so they are no classes";
+    return "the labels are not integers, so they cannot be classes";
   } else if (too_many_ || (want_ == Want::Any && seen_numbers_.size() > kClassesLikely)) {
     return fmt::format(
-        "the labels are {}{} different whole numbers. If they are values to approximate, say "
+        "the labels are {}{} different integers. If they are values to approximate, add "
         ":target=values, else :target=classes",
         too_many_ ? "more than " : "", seen_numbers_.size() - (too_many_ ? 1 : 0));
   } else {
@@ -140,7 +140,7 @@ std::optional<std::string> RowLabels::put(std::string_view text, std::size_t slo
   const auto class_of = [&](const auto& classes, const auto& key) -> std::optional<std::string> {
     const auto found = std::ranges::lower_bound(classes, key);
     if (found == classes.end() || *found != key)
-      return fmt::format("label {} was not there when the file was opened", shown(text));
+      return fmt::format("label {} did not exist when the file was opened", shown(text));
     batch.labels[slot] = found - classes.begin();
     return {};
   };

@@ -57,13 +57,13 @@ Dataset open_synthetic(std::string_view rest, const DatasetOptions& options, con
     keys.finish();
     Dataset dataset;
     dataset.train = std::make_shared<SyntheticSource>(generator, 0, n);
-    // Samples behind those of training: of the same kind, and never seen.
+    // Samples after those of training: of the same kind, but never trained on.
     if (test > 0) dataset.test = std::make_shared<SyntheticSource>(generator, kSamplesMax, test);
     dataset.name = fmt::format("synthetic {}, {} samples to train and {} to test", name, n, test);
     return dataset;
   }
   throw ConfigError(
-      fmt::format("{} is no kind of synthetic data. {}", shown(name), suggest(name, known)));
+      fmt::format("{} is not a kind of synthetic data. {}", shown(name), suggest(name, known)));
 }
 
 }  // namespace shoal

@@ -1,5 +1,5 @@
-// Datasets of any size that need no file and no memory: sample i is drawn from (seed, i) whenever
-// it is asked for. Private to this layer.
+// Datasets of any size without file and memory: sample i is drawn from (seed, i) on request.
+// Private to this layer.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@
 
 namespace shoal {
 
-// Makes one sample. Thread safety: const, and nothing changes.
+// Makes one sample. Thread safety: immutable.
 class Generator {
  public:
   virtual ~Generator() = default;
   const SampleShape& shape() const { return shape_; }
-  // Writes sample `sample` to place `slot` of a batch that has its size.
+  // Writes sample `sample` to position `slot` of a batch that has its size.
   virtual void make(std::uint64_t sample, std::uint64_t slot, Batch& batch) const = 0;
 
  protected:
@@ -27,7 +27,7 @@ class Generator {
 
 using GeneratorFactory = std::unique_ptr<const Generator> (*)(Seed seed, SpecKeys& keys);
 
-// Each reads its keys, and throws ConfigError for sizes that cannot be meant.
+// Each function reads its keys, and throws ConfigError for impossible sizes.
 std::unique_ptr<const Generator> make_blobs(Seed seed, SpecKeys& keys);
 std::unique_ptr<const Generator> make_spirals(Seed seed, SpecKeys& keys);
 std::unique_ptr<const Generator> make_images(Seed seed, SpecKeys& keys);

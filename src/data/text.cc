@@ -1,4 +1,5 @@
-// Text, one byte a character: a sample is a window of T of them, the target is each one's follower.
+// Text, one byte per character: a sample is a window of T characters, the targets are their
+// successors.
 #include <array>
 #include <cmath>
 
@@ -11,7 +12,7 @@ namespace shoal {
 namespace {
 
 struct Alphabet {
-  std::array<std::int64_t, 256> number{};  // of a byte, in the order of bytes
+  std::array<std::int64_t, 256> number{};  // number of a byte, in the order of bytes
   std::vector<std::string> symbols;
 };
 
@@ -27,7 +28,7 @@ Alphabet alphabet_of(std::string_view text) {
   return alphabet;
 }
 
-// The windows lie end to end, so that an epoch sees each character once.
+// The windows are adjacent, so an epoch sees each character once.
 class TextSource final : public BatchSource {
  public:
   TextSource(FileView file, std::string_view part, const Alphabet& alphabet,
@@ -92,8 +93,8 @@ Dataset open_text(std::string_view rest, const DatasetOptions& given, const File
   const bool tests = options.test_fraction > 0;
   if (train.size() <= options.length || (tests && test.size() <= options.length))
     throw DataError(
-        fmt::format("{} has {} bytes: too few for windows of {}, to train{}. Shorter "
-                    "ones: text:FILE:length=N",
+        fmt::format("{} has {} bytes: too few for windows of {}, to train{}. For shorter "
+                    "windows: text:FILE:length=N",
                     file.path, text.size(), options.length, tests ? " and to test" : ""));
   const Alphabet alphabet = alphabet_of(text);
   if (alphabet.symbols.size() < 2)

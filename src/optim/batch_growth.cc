@@ -10,7 +10,7 @@
 namespace shoal {
 namespace {
 
-// Larger ones would overflow a batch; no data has as many samples.
+// Larger factors would overflow a batch; no data has that many samples.
 constexpr std::uint64_t kFactorMax = 1000;
 constexpr std::size_t kEpochsMax = 8;
 
@@ -21,7 +21,7 @@ constexpr std::size_t kEpochsMax = 8;
 
 std::uint64_t number(std::string_view text, std::string_view word) {
   const auto n = parse_number<std::uint64_t>(word);
-  if (!n) refuse_growth(text, fmt::format("'{}' is no whole number", word));
+  if (!n) refuse_growth(text, fmt::format("'{}' is not an integer", word));
   return *n;
 }
 
@@ -31,7 +31,7 @@ BatchGrowth parse_batch_growth(std::string_view text) {
   BatchGrowth growth;
   if (text.empty()) return growth;
   const std::size_t at = text.find('@');
-  if (at == std::string_view::npos) refuse_growth(text, "it does not say at which epochs");
+  if (at == std::string_view::npos) refuse_growth(text, "the epochs are missing");
   growth.factor = number(text, text.substr(0, at));
   if (growth.factor < 2 || growth.factor > kFactorMax)
     refuse_growth(text, fmt::format("the factor is 2 to {}", kFactorMax));

@@ -1,11 +1,11 @@
-// BatchGrowth: the batch grows where the step size would fall. A plain value, and a pure function
-// of the epoch. Smith, Kindermans, Ying, Le, ICLR 2018, arXiv:1711.00489.
+// BatchGrowth: the batch grows where the learning rate would fall. A plain value, and a pure
+// function of the epoch. Smith, Kindermans, Ying, Le, ICLR 2018, arXiv:1711.00489.
 //
-//   text form    batch of epoch e, of the first batch B
+//   text form    batch of epoch e, with the first batch B
 //   2@10,20      B, from epoch 10 on 2 B, from epoch 20 on 4 B
 //
-// The noise of SGD goes as eta / B: dividing eta or multiplying B anneals it alike, and a larger
-// batch takes fewer steps. Epochs count from 0, as those of schedules do.
+// The noise of SGD is proportional to eta / B: dividing eta and multiplying B anneal it alike, and
+// a larger batch takes fewer steps. Epochs count from 0, like those of schedules.
 #pragma once
 
 #include <cstdint>
@@ -20,29 +20,30 @@ namespace shoal {
 
 struct BatchGrowth {
   std::uint64_t factor = 1;
-  std::vector<std::uint64_t> epochs{};  // at which the batch is multiplied, ascending; none: never
+  std::vector<std::uint64_t> epochs{};  // where the batch is multiplied, ascending; none: never
 
   bool operator==(const BatchGrowth&) const = default;
 };
 
-// An empty text is no growth. Throws ConfigError.
+// An empty text means no growth. Throws ConfigError.
 BatchGrowth parse_batch_growth(std::string_view text);
 std::string describe(const BatchGrowth& growth);  // the text form
 
 std::uint64_t batch_in(const BatchGrowth& growth, std::uint64_t batch, std::uint64_t epoch);
 
-// Of a run over so many samples an epoch; the last batch of each epoch may be smaller.
+// The epochs of a run with this many samples per epoch; the last batch of each epoch may be
+// smaller.
 struct Epochs {
   std::uint64_t samples = 0;
-  std::uint64_t batch = 0;  // at first; both at least 1
+  std::uint64_t batch = 0;  // the first batch; both at least 1
   BatchGrowth growth{};
 
   Step steps_in(std::uint64_t epoch) const;
   Step steps_of(std::uint64_t epochs) const;
-  // The step that a run without growth, which has steps_in(0) steps in every epoch, makes at the
-  // same place: what schedules of the step size go by.
+  // The step that a run without growth, with steps_in(0) steps in every epoch, makes at the same
+  // place: schedules use it.
   Step place_of(Step t) const;
-  // Of a run of so many steps; in places.
+  // The horizon of a run of `steps` steps, in such places.
   Horizon horizon(Step steps) const { return {steps_in(0), place_of(steps)}; }
 };
 

@@ -27,7 +27,7 @@ Squares squares_of(const float* x, const float* y, std::size_t n, Width width) {
 }
 
 double squares_of(const float* x, std::size_t n, Width width) {
-  // In two halves side by side: one stream of loads leaves the memory waiting.
+  // In two halves side by side: a single stream of loads leaves memory bandwidth unused.
   const std::size_t half = n / 2;
   const Squares halves = squares_of(x, x + half, half, width);
   const double odd = n % 2 == 1 ? static_cast<double>(x[n - 1]) : 0;

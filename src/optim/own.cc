@@ -1,4 +1,4 @@
-// A rule of the user's own: include/shoal/update.h.
+// The user's own update rule: include/shoal/update.h.
 #include <algorithm>
 #include <array>
 
@@ -6,7 +6,7 @@
 
 namespace shoal {
 
-// It gets the mean gradient, a block of it at a time.
+// The rule gets the mean gradient, one block at a time.
 void apply_own(const Rule& rule, const Terms& terms, const Piece& piece) {
   constexpr std::size_t kMeans = 1024;
   std::array<float, kMeans> mean;

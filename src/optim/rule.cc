@@ -56,7 +56,7 @@ Rule own_rule(UpdateRule own) {
     throw ConfigError(
         fmt::format("the update rule {} has no function; give one as apply", own.name));
   if (own.slots > kSlotsMax)
-    throw ConfigError(fmt::format("the update rule {} has {} slots; it may have {} at most",
+    throw ConfigError(fmt::format("the update rule {} has {} slots; at most {} are allowed",
                                   own.name, own.slots, kSlotsMax));
   Rule rule;
   rule.own = std::make_shared<const UpdateRule>(std::move(own));

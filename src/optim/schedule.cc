@@ -18,14 +18,14 @@ namespace {
 constexpr std::size_t kMilestonesMax = 1000;
 
 [[noreturn]] void refuse_schedule(std::string_view text, std::string_view why) {
-  throw ConfigError(
-      fmt::format("'{}' is no schedule of step sizes: {}. Allowed: constant, "
-                  "step:EPOCHS[,EPOCHS..][:FACTOR], cosine[:FINAL], poly[:POWER]; in front of any: "
-                  "linear+, warmup:EPOCHS+ or warmup:PERCENT%+",
-                  text.substr(0, 200), why));
+  throw ConfigError(fmt::format(
+      "'{}' is not a learning-rate schedule: {}. Allowed: constant, "
+      "step:EPOCHS[,EPOCHS..][:FACTOR], cosine[:FINAL], poly[:POWER]; before any of them: "
+      "linear+, warmup:EPOCHS+ or warmup:PERCENT%+",
+      text.substr(0, 200), why));
 }
 
-// Cuts off and returns what stands before the first `separator`; all of it where there is none.
+// Removes and returns the text before the first `separator`, or all of it.
 std::string_view take(std::string_view& rest, char separator) {
   const std::size_t at = rest.find(separator);
   const std::string_view head = rest.substr(0, at);
@@ -54,10 +54,10 @@ void parse_milestones(std::string_view text, std::string_view list, Schedule& sc
       refuse_schedule(text, fmt::format("it has more than {} epochs", kMilestonesMax));
     schedule.milestones.push_back(*value);
   }
-  if (schedule.milestones.empty()) refuse_schedule(text, "it does not say at which epochs");
+  if (schedule.milestones.empty()) refuse_schedule(text, "the epochs are missing");
 }
 
-// In front of the kind.
+// The prefixes before the kind.
 std::string_view parse_prefixes(std::string_view text, Schedule& schedule) {
   std::string_view rest = text;
   if (rest.starts_with("linear+")) {
@@ -66,7 +66,7 @@ std::string_view parse_prefixes(std::string_view text, Schedule& schedule) {
   }
   if (rest.starts_with("warmup:")) {
     if (rest.find('+') == std::string_view::npos)
-      refuse_schedule(text, "after the warm-up comes '+' and a schedule, '+constant' at least");
+      refuse_schedule(text, "'+' and a schedule must follow the warm-up, for example '+constant'");
     std::string_view warmup = take(rest, '+');
     take(warmup, ':');
     parse_warmup(text, warmup, schedule);
@@ -79,7 +79,7 @@ double steps_of_warmup(const Schedule& s, const Horizon& horizon) {
   return s.warmup * static_cast<double>(unit.value());
 }
 
-// How many milestones the run has passed.
+// The number of milestones that have passed.
 double falls(const Schedule& s, double epoch) {
   if (s.milestones.size() == 1) return std::floor(epoch / s.milestones[0]);
   const auto next = std::upper_bound(s.milestones.begin(), s.milestones.end(), epoch);
@@ -96,7 +96,7 @@ Schedule parse_schedule(std::string_view text) {
   if (has_arguments && rest.empty()) refuse_schedule(text, "nothing follows the ':'");
   if (kind == "constant") {
     schedule.kind = Schedule::Kind::Constant;
-    if (has_arguments) refuse_schedule(text, "'constant' takes nothing");
+    if (has_arguments) refuse_schedule(text, "'constant' takes no parameter");
   } else if (kind == "step") {
     schedule.kind = Schedule::Kind::Stairs;
     const bool has_factor = rest.find(':') != std::string_view::npos;
@@ -107,7 +107,8 @@ Schedule parse_schedule(std::string_view text) {
   } else if (kind == "cosine") {
     schedule.kind = Schedule::Kind::Cosine;
     const auto part = has_arguments ? parse_number<double>(rest) : 0;
-    if (!part || *part < 0 || *part > 1) refuse_schedule(text, "its final value is a part, 0 to 1");
+    if (!part || *part < 0 || *part > 1)
+      refuse_schedule(text, "its final value is a fraction, 0 to 1");
     schedule.final_part = *part;
   } else if (kind == "poly") {
     schedule.kind = Schedule::Kind::Poly;
@@ -155,7 +156,7 @@ double eta(const Schedule& s, double base, Step t, const Horizon& horizon, std::
   if (s.linear_scaling) base *= static_cast<double>(workers);
   const auto step = static_cast<double>(std::min(t, total).value());
   const double warmup = steps_of_warmup(s, horizon);
-  // The first step is one part up the ramp: a step of size zero would be wasted.
+  // The first step is one step up the ramp: a learning rate of zero would waste it.
   if (step < warmup) return base * std::min(1.0, (step + 1) / warmup);
   const double rest = static_cast<double>(total.value()) - warmup;
   const double p = rest > 0 ? std::min(1.0, (step - warmup) / rest) : 1;

@@ -18,7 +18,7 @@ std::size_t tensors(const UpdateTarget& shard) {
   return std::max<std::size_t>(1, shard.segments.size());
 }
 
-// values[0] is the sum of squares of g; of the rules that adapt, tensor l has two more: those of w,
+// values[0] is the sum of squares of g. For rules that adapt, tensor l has two more: those of w,
 // and of g (LARS) or of the direction (LAMB).
 std::size_t size_of_sums(const Rule& rule, const UpdateTarget& shard) {
   return 1 + (adapts(rule) ? 2 * tensors(shard) : 0);
@@ -38,7 +38,8 @@ void check(const Rule& rule, const UpdateStep& step, const UpdateTarget& shard) 
   }
   SHOAL_CHECK_GE(step.t, 1U);
   SHOAL_CHECK_GT(step.samples, 0);
-  if (shard.terms.size() > 1) SHOAL_CHECK_EQ(rounds(rule), 0U, "norms of a gradient not added up");
+  if (shard.terms.size() > 1)
+    SHOAL_CHECK_EQ(rounds(rule), 0U, "norms of a gradient that was not summed");
   if (!shard.w.data().empty()) {
     SHOAL_CHECK_EQ(shard.g.data().size(), shard.w.data().size(), "a phantom gradient");
     SHOAL_CHECK_EQ(shard.slots.data().size(), shard.slots.n.value(), "phantom slots");
@@ -46,7 +47,7 @@ void check(const Rule& rule, const UpdateStep& step, const UpdateTarget& shard) 
   if (shard.segments.empty()) return;
   Elements end{};
   for (const Segment& segment : shard.segments) {
-    SHOAL_CHECK_EQ(segment.at, end, "segments lie end to end");
+    SHOAL_CHECK_EQ(segment.at, end, "segments are adjacent");
     end += segment.n;
   }
   SHOAL_CHECK_LE(shard.at + shard.w.n, end, "the shard is longer than its segments");
@@ -78,10 +79,10 @@ void copy_state(const Rule& rule, const Piece& from, const Piece& to) {
     if (to.slot[s] != from.slot[s]) std::memcpy(to.slot[s], from.slot[s], from.n * sizeof(float));
 }
 
-// Moves the piece of w and slots by a step. All terms of a gradient but the last are added up block
-// by block, each small enough to be still in the nearest cache when the rule's loop, which adds the
-// last, comes to it, or what goes along. A state that lies elsewhere is read there by the loop;
-// only for a rule of the user's own it is copied before, in blocks too.
+// Makes a step of the piece's w and slots. All terms of a gradient except the last are summed block
+// by block; a block is still in the nearest cache when the rule's loop, which adds the last term,
+// reaches it. A state in other memory is read by the loop; only for a rule of the user it is copied
+// first, in blocks too.
 void apply_piece(const Rule& rule, const Terms& terms, const UpdateTarget& shard, std::size_t from,
                  std::size_t to, Width width) {
   const bool elsewhere = shard.before_w.arena != nullptr;
@@ -110,7 +111,7 @@ void apply_piece(const Rule& rule, const Terms& terms, const UpdateTarget& shard
   }
 }
 
-// The parts of [from, to) that lie in one tensor each: f(from, to, tensor).
+// Calls f(from, to, tensor) for the parts of [from, to) that lie in one tensor each.
 template <class F>
 void for_tensors(const UpdateTarget& shard, std::size_t from, std::size_t to, const F& f) {
   if (shard.segments.empty()) return f(from, to, std::size_t{0});
@@ -128,8 +129,8 @@ void for_tensors(const UpdateTarget& shard, std::size_t from, std::size_t to, co
   }
 }
 
-// What the summed gradient is multiplied by: 1/B, and where it is longer than clip_norm, as
-// torch::nn::utils::clip_grad_norm_ shortens it.
+// The factor of the summed gradient: 1/B, and less if it is longer than clip_norm, as in
+// torch::nn::utils::clip_grad_norm_.
 double scale_of(const Rule& rule, const UpdateStep& step, const Sums& total) {
   const double mean = 1 / step.samples;
   if (rule.clip_norm == 0) return mean;
@@ -168,8 +169,8 @@ Sums& Sums::operator+=(const Sums& other) {
 }
 
 unsigned rounds(const Rule& rule) {
-  // LARS learns the norm of the whole gradient from those of the tensors; LAMB cannot know its
-  // direction before it knows how much the gradient is clipped.
+  // LARS gets the norm of the whole gradient from those of the tensors; LAMB needs the clipping
+  // factor before it knows its direction.
   if (rule.kind == RuleKind::Lars) return 1;
   return (rule.clip_norm > 0 ? 1 : 0) + (rule.kind == RuleKind::Lamb ? 1 : 0);
 }
@@ -230,9 +231,9 @@ Task<void> apply(Env& env, const Rule& rule, UpdateStep step, UpdateTarget shard
                   apply_piece(rule, terms, shard, from, to, width);
                 });
   };
-  // What was measured last is still in the cache.
+  // The last measured part is still in the cache.
   const Order order = rounds(rule) > 0 ? Order::Backward : Order::Forward;
-  // The speed is that of memory: a term more is one array more to pass over.
+  // Memory bandwidth limits the speed: each term is one more array to read.
   const double arrays = 3 + 2 * slots(rule);
   double more = shard.terms.empty() ? 0 : static_cast<double>(shard.terms.size() - 1);
   if (shard.fused != nullptr) more += shard.fused->arrays;

@@ -1,8 +1,8 @@
-// One step of an optimizer on a range of the parameters: all of them, or one shard of several.
+// One step of an optimizer on a range of the parameters: all of them, or one shard.
 //
-// Some rules need norms, of whole tensors or of the whole gradient, of which a shard sees only a
-// part. The update is therefore made in rounds: every shard measures, the sums of all are added,
-// and only then does anyone apply.
+// Some rules need norms of whole tensors or of the whole gradient, of which a shard sees only a
+// part. So the update is made in rounds: every shard measures, the sums of all shards are added,
+// and then all shards apply.
 //
 //   Sums total;
 //   for (unsigned r = 0; r < rounds(rule); ++r) {
@@ -11,9 +11,9 @@
 //   }
 //   co_await apply(env, rule, step, shard, total);
 //
-// Measuring changes nothing and may be repeated; applying writes w and the slots, never g, and
-// leaves the state before the step alone where that lies elsewhere. What a parameter becomes does
-// not depend on how the range was cut, to the last bit where the rule needs no norms.
+// Measuring changes nothing and may be repeated. Applying writes w and the slots, never g, and
+// keeps the state before the step if that is in other memory. If the rule needs no norms, the
+// result does not depend on the cuts of the range, to the last bit.
 #pragma once
 
 #include <cstdint>
@@ -30,24 +30,24 @@ namespace shoal {
 
 struct UpdateStep {
   double eta = 0;       // schedule.h
-  std::uint64_t t = 1;  // counts updates, from 1
-  double samples = 1;   // B: of how many samples g is the sum; above 0
+  std::uint64_t t = 1;  // number of the update, from 1
+  double samples = 1;   // B: the number of samples that g sums; above 0
 };
 
 // A tensor of the whole parameter range.
 struct Segment {
   Elements at;
   Elements n;
-  bool decay = true;  // false: no weight decay here, as is usual for biases and norms
-  bool adapt = true;  // false: LARS and LAMB take eta as it is, for the same tensors
+  bool decay = true;  // false: no weight decay, as is usual for biases and norms
+  bool adapt = true;  // false: LARS and LAMB use eta unchanged, for the same tensors
 };
 
-// What else is done to w in the pass that moves it by a step, to each part of it while that is in a
-// near cache: alone it would be a pass over memory of its own. Both count from where w begins.
+// Other work on w in the pass that updates it, done on each part while that is in a near cache: a
+// separate pass over memory would cost more. Offsets count from the beginning of w.
 struct FusedPass {
   SliceWork before{};  // the step
   SliceWork after{};
-  double arrays = 0;  // of w's size that they read or write beside it
+  double arrays = 0;  // arrays of w's size that they read or write besides w
 
   explicit operator bool() const { return before || after; }
 };
@@ -56,18 +56,18 @@ struct UpdateTarget {
   Range w;
   Range g;
   Range slots;  // the shard's part of each slot, slot after slot; see stride
-  Elements at;  // where the shard begins in the whole
-  // All tensors, also those of other shards, end to end from 0. None: the shard is one tensor.
+  Elements at;  // offset of the shard
+  // All tensors, also those of other shards, adjacent from 0. Empty: the shard is one tensor.
   std::span<const Segment> segments{};
-  Elements stride{};  // from one slot's part to the next; 0: w.n, one lies behind the other
-  // Where the state before the step is, as w and slots are; none: in w and slots themselves, which
-  // are then overwritten. Of the slots alone: before_w is w.
+  Elements stride{};  // from one slot's part to the next; 0: w.n, they are adjacent
+  // The state before the step, in the form of w and slots. Empty: w and slots themselves, which are
+  // overwritten then. If only before_slots is given, before_w is w.
   Range before_w{};
   Range before_slots{};
-  // Where the gradient lies in several places: it is the sum of these, in their order, and not g.
-  // Each begins where w does; those of a phantom are null. One only, for rules that need norms.
+  // The terms of a gradient in several places: it is their sum, in this order, instead of g. Each
+  // begins where w does; those of a phantom are null. Only one, for rules that need norms.
   std::span<const float* const> terms{};
-  bool aside = false;  // a gradient is computed meanwhile (Env::work_aside), of other parameters
+  bool aside = false;  // a gradient of other parameters is computed meanwhile (Env::work_aside)
   const FusedPass* fused = nullptr;
 };
 
@@ -78,16 +78,15 @@ struct Sums {
   Sums& operator+=(const Sums& other);
 };
 
-// How often shards must measure before they apply; 0 for most rules.
+// Rounds of measuring before applying; 0 for most rules.
 unsigned rounds(const Rule& rule);
-// This shard's part of the sums of `round`; `so_far` has the totals of the rounds before.
+// This shard's part of the sums of `round`; `so_far` has the totals of earlier rounds.
 Task<Sums> measure(Env& env, const Rule& rule, UpdateStep step, UpdateTarget shard, unsigned round,
                    const Sums& so_far);
-// Moves w by one step. `total` has the totals of all rounds.
+// Makes one step of w. `total` has the totals of all rounds.
 Task<void> apply(Env& env, const Rule& rule, UpdateStep step, UpdateTarget shard,
                  const Sums& total);
-// All of it, for a shard that is everything. What is to come before the step is done before anyone
-// measures.
+// Does all of it, for a shard that is everything. FusedPass::before runs before measuring.
 Task<void> update(Env& env, const Rule& rule, UpdateStep step, UpdateTarget shard);
 
 }  // namespace shoal

@@ -46,12 +46,12 @@ Dataset synthetic(const std::string& kind, Seed seed = Seed(1)) {
 
 TEST(Spec, WhatIsUnknownIsAnsweredWithTheNearestKnown) {
   EXPECT_EQ(refusal("fashion-mnits"),
-            "'fashion-mnits' is no dataset. Did you mean 'fashion-mnist'?");
+            "'fashion-mnits' is not a dataset. Did you mean 'fashion-mnist'?");
   EXPECT_EQ(refusal("zzz"),
-            "'zzz' is no dataset. Known: fashion-mnist, idx, cifar10, csv, libsvm, text, "
+            "'zzz' is not a dataset. Known: fashion-mnist, idx, cifar10, csv, libsvm, text, "
             "synthetic.");
   EXPECT_EQ(refusal("synthetic:blob"),
-            "'blob' is no kind of synthetic data. Did you mean 'blobs'?");
+            "'blob' is not a kind of synthetic data. Did you mean 'blobs'?");
   EXPECT_EQ(refusal("synthetic:blobs,clases=3"),
             "synthetic:blobs has no option 'clases'. Did you mean 'classes'?");
   EXPECT_EQ(refusal(std::string("text:a\0b", 8)), "dataset 'text:a\\x00b' has a zero byte in it");
@@ -62,15 +62,15 @@ TEST(Spec, WhatIsUnknownIsAnsweredWithTheNearestKnown) {
 
 TEST(Spec, ValuesThatCannotBeMeantAreRefused) {
   EXPECT_EQ(refusal("synthetic:blobs,n=0"),
-            "synthetic:blobs: n is '0'; it must be a whole number in 1 .. 1099511627776");
+            "synthetic:blobs: n is '0'; it must be an integer in 1 .. 1099511627776");
   EXPECT_EQ(refusal("synthetic:blobs,n=-1"),
-            "synthetic:blobs: n is '-1'; it must be a whole number in 1 .. 1099511627776");
+            "synthetic:blobs: n is '-1'; it must be an integer in 1 .. 1099511627776");
   EXPECT_EQ(refusal("synthetic:blobs,noise=nan"),
             "synthetic:blobs: noise is 'nan'; it must be a number in 0 .. 1000000");
-  EXPECT_EQ(refusal("synthetic:blobs,n"), "synthetic:blobs: 'n' is not written key=value");
+  EXPECT_EQ(refusal("synthetic:blobs,n"), "synthetic:blobs: 'n' does not have the form key=value");
   EXPECT_EQ(refusal("synthetic:blobs,n=1,n=2"), "synthetic:blobs: 'n' is given twice");
   EXPECT_EQ(refusal("synthetic:blobs,features=10000000,classes=60000"),
-            "synthetic: features x classes = 10000000 x 60000 are too many to keep in memory");
+            "synthetic: features x classes = 10000000 x 60000 is too large for memory");
 }
 
 TEST(Spec, RowsOfNumbersCannotBeAugmented) {
@@ -125,7 +125,8 @@ TEST(Text, TooShortOrTooEvenIsRefused) {
   MemoryFiles files;
   files["t"] = std::string(100, 'x') + "y";
   EXPECT_EQ(refusal("text:t", files),
-            "data: t has 101 bytes: too few for windows of 64, to train and to test. Shorter ones: "
+            "data: t has 101 bytes: too few for windows of 64, to train and to test. For shorter "
+            "windows: "
             "text:FILE:length=N");
   files["t"] = std::string(2000, 'x');
   EXPECT_EQ(refusal("text:t", files), "data: t repeats one character: nothing to learn");

@@ -74,9 +74,9 @@ TEST(Idx, DamageIsNamedWithItsFile) {
   files["d/train-images-idx3-ubyte"] = idx_labels("abc") + images;
   EXPECT_THAT(refusal(files), HasSubstr("begins with 0x00000801 and not with 0x00000803"));
   files["d/train-images-idx3-ubyte"] = idx_images(0, 2, 3, "");
-  EXPECT_THAT(refusal(files), HasSubstr("says 0 for size 1, which cannot be"));
+  EXPECT_THAT(refusal(files), HasSubstr("has the impossible value 0 for size 1"));
   files["d/train-images-idx3-ubyte"] = idx_images(0xffffffff, 0xffffffff, 0xffffffff, "abc");
-  EXPECT_THAT(refusal(files), HasSubstr("says 4294967295 for size 2, which cannot be"));
+  EXPECT_THAT(refusal(files), HasSubstr("has the impossible value 4294967295 for size 2"));
   files["d/train-images-idx3-ubyte"] = idx_images(0xffffffff, 16384, 16384, "abc");
   EXPECT_THAT(refusal(files), HasSubstr("but only 3 follow"));
   files["d/train-images-idx3-ubyte"] = idx_images(2, 2, 3, std::string(12, 'a'));
@@ -101,12 +101,12 @@ TEST(Idx, ADamagedGzipFileIsNamed) {
   files.erase("d/train-images-idx3-ubyte");
   std::string& packed = files["d/train-images-idx3-ubyte.gz"];
   packed = whole.substr(0, whole.size() - 9);
-  EXPECT_THAT(refusal(files), HasSubstr("ubyte.gz is no sound gzip file: it ends too early"));
+  EXPECT_THAT(refusal(files), HasSubstr("ubyte.gz is a damaged gzip file: it ends too early"));
   packed = whole;
   packed[whole.size() - 6] ^= 1;  // of the checksum
   EXPECT_THAT(refusal(files), HasSubstr("incorrect data check"));
   packed = whole + "tail";
-  EXPECT_THAT(refusal(files), HasSubstr("is no sound gzip file"));
+  EXPECT_THAT(refusal(files), HasSubstr("is a damaged gzip file"));
 }
 
 TEST(FashionMnist, WhereItIsMissingSaysHowToGetIt) {
@@ -139,8 +139,9 @@ TEST(Cifar, TheFolderInItsArchiveIsFoundAndDamageNamed) {
         files[fmt::format("c/{}.bin", name)];
   EXPECT_EQ(refusal(inner, "cifar10:c"), "opened");
   files["c/data_batch_3.bin"].pop_back();
-  EXPECT_THAT(refusal(files, "cifar10:c"),
-              HasSubstr("c/data_batch_3.bin has 3072 bytes, which are no whole records of 3073"));
+  EXPECT_THAT(
+      refusal(files, "cifar10:c"),
+      HasSubstr("c/data_batch_3.bin has 3072 bytes, which is not a multiple of a record's 3073"));
   files["c/data_batch_3.bin"] = "";
   EXPECT_THAT(refusal(files, "cifar10:c"), HasSubstr("c/data_batch_3.bin has 0 bytes"));
   files["c/data_batch_3.bin"] = std::string(3073, 'x');

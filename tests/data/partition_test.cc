@@ -106,11 +106,11 @@ TEST(Partition, ItsTextIsReadBackAndMistakesAreAnswered) {
     }
     return "taken";
   };
-  EXPECT_EQ(refusal("by-labl"), "'by-labl' is no partition. Did you mean 'by-label'?");
-  EXPECT_EQ(refusal("dirichlet"), "'dirichlet' is no partition. Did you mean 'dirichlet:A'?");
+  EXPECT_EQ(refusal("by-labl"), "'by-labl' is not a partition. Did you mean 'by-label'?");
+  EXPECT_EQ(refusal("dirichlet"), "'dirichlet' is not a partition. Did you mean 'dirichlet:A'?");
   for (const char* text : {"dirichlet:", "dirichlet:0", "dirichlet:-1", "dirichlet:nan"})
     EXPECT_EQ(refusal(text),
-              fmt::format("partition '{}': the number behind the colon must be in 0.001 .. 1000000",
+              fmt::format("partition '{}': the number after the colon must be in 0.001 .. 1000000",
                           text));
   EXPECT_THROW(partition_samples({PartitionKind::Local}, Seed(1), 3, {}, 4), ConfigError);
 }

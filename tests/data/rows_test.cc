@@ -92,11 +92,11 @@ TEST(Csv, OtherNumbersAreValuesToApproximate) {
   EXPECT_EQ(opened("1,5\n2,6\n", "csv:t.csv:target=values").train->shape().target,
             TargetKind::Values);
   EXPECT_EQ(refusal("1,0.5\n2,1.5\n", "csv:t.csv:target=classes"),
-            "t.csv column 2: the labels are no whole numbers, so they are no classes");
+            "t.csv column 2: the labels are not integers, so they cannot be classes");
   EXPECT_THAT(refusal("1,0\n", "csv:t.csv:target=valeus"), HasSubstr("target is 'valeus'"));
   std::string prices;
   for (int i = 0; i < 1200; ++i) prices += fmt::format("1,{}\n", 1000 + i);
-  EXPECT_THAT(refusal(prices), HasSubstr("1200 different whole numbers. If they are values"));
+  EXPECT_THAT(refusal(prices), HasSubstr("1200 different integers. If they are values"));
 }
 
 TEST(Csv, ARowIsHeldOutByItsNumberAndTheSeedAlone) {
@@ -113,28 +113,28 @@ TEST(Csv, ARowIsHeldOutByItsNumberAndTheSeedAlone) {
 }
 
 TEST(Csv, WhatCannotBeReadIsNamedWithLineColumnAndText) {
-  EXPECT_EQ(refusal("a,b\n1,0\nx1,1\n"), "t.csv line 3, column 1 (a): 'x1' is no number");
+  EXPECT_EQ(refusal("a,b\n1,0\nx1,1\n"), "t.csv line 3, column 1 (a): 'x1' is not a number");
   EXPECT_EQ(refusal("1,2,0\n1,nan,1\n"), "t.csv line 2, column 2: 'nan' cannot be learned from");
   EXPECT_EQ(refusal("1,2,0\n\n1,-inf,1\n"),
             "t.csv line 3, column 2: '-inf' cannot be learned from");
   EXPECT_EQ(refusal("1,0\n1e39,1\n"),
             "t.csv line 2, column 1: '1e39' does not fit a 32-bit number");
-  EXPECT_EQ(refusal("1,0\n,1\n"), "t.csv line 2, column 1: '' is no number");
+  EXPECT_EQ(refusal("1,0\n,1\n"), "t.csv line 2, column 1: '' is not a number");
   EXPECT_EQ(refusal("1,0\n2,\n"), "t.csv line 2, column 2: there is no label");
-  EXPECT_EQ(refusal("1,0\n2,x\n"), "t.csv line 2, column 2: label 'x' is no number");
+  EXPECT_EQ(refusal("1,0\n2,x\n"), "t.csv line 2, column 2: label 'x' is not a number");
   EXPECT_EQ(refusal("1,0\n2,nan\n"), "t.csv line 2, column 2: label 'nan' cannot be learned from");
-  EXPECT_EQ(refusal("1,2,0\n1,2\n"), "t.csv line 2: 2 columns, where the first row has 3");
+  EXPECT_EQ(refusal("1,2,0\n1,2\n"), "t.csv line 2: 2 columns, but the first row has 3");
   EXPECT_EQ(refusal("1,2,0\n1,2,3,4\n"), "t.csv line 2: more columns than the 3 of the first row");
   EXPECT_EQ(refusal("1,\"a\n2,b\n"),
-            "t.csv line 1, column 2: a quote is not closed, or text stands behind it");
+            "t.csv line 1, column 2: a quote is not closed, or text follows it");
   EXPECT_EQ(refusal(std::string("1,0\n\x01\xff") + std::string(50, 'y') + ",1\n"),
-            "t.csv line 2, column 1: '\\x01\\xff" + std::string(38, 'y') + "...' is no number");
+            "t.csv line 2, column 1: '\\x01\\xff" + std::string(38, 'y') + "...' is not a number");
 }
 
 TEST(Csv, WhatIsNoTableIsRefused) {
   EXPECT_EQ(refusal("\n \n"), "t.csv has no rows");
   EXPECT_EQ(refusal("a,b\n"), "t.csv has 0 rows of data, too few to train and to test");
-  EXPECT_THAT(refusal("1;2;0\n"), HasSubstr("'1;2;0' is one column; commas must separate"));
+  EXPECT_THAT(refusal("1;2;0\n"), HasSubstr("'1;2;0' has one column; commas must separate"));
   EXPECT_THAT(refusal("1,0\n2,0\n"), HasSubstr("all labels are the same: nothing to learn"));
   EXPECT_EQ(refusal("", "csv:none.csv"), "none.csv: there is no such file");
   EXPECT_THROW(opened("1,0\n", "csv:t.csv", 0.1), DataError);  // one row cannot do both
@@ -155,15 +155,14 @@ TEST(Libsvm, RowsAreSparseAndIndicesBeginAtZero) {
 
 TEST(Libsvm, WhatCannotBeReadIsNamedWithItsLine) {
   const auto refused = [](const std::string& text) { return refusal(text, "libsvm:t.csv"); };
-  EXPECT_EQ(refused("1 2:1\n0 3:1 3:2\n"), "t.csv line 2: index 3 behind 3: they must ascend");
-  EXPECT_EQ(refused("1 0:1\n"), "t.csv line 1: index '0' is no whole number from 1 to 2147483648");
-  EXPECT_EQ(refused("1 -1:1\n"),
-            "t.csv line 1: index '-1' is no whole number from 1 to 2147483648");
-  EXPECT_THAT(refused("1 99999999999999999999:1\n"), HasSubstr("is no whole number from 1"));
-  EXPECT_EQ(refused("1 7\n"), "t.csv line 1: '7' is not written index:value");
-  EXPECT_EQ(refused("1 7:x\n"), "t.csv line 1, index 7: 'x' is no number");
+  EXPECT_EQ(refused("1 2:1\n0 3:1 3:2\n"), "t.csv line 2: index 3 after 3: they must ascend");
+  EXPECT_EQ(refused("1 0:1\n"), "t.csv line 1: index '0' is not an integer from 1 to 2147483648");
+  EXPECT_EQ(refused("1 -1:1\n"), "t.csv line 1: index '-1' is not an integer from 1 to 2147483648");
+  EXPECT_THAT(refused("1 99999999999999999999:1\n"), HasSubstr("is not an integer from 1"));
+  EXPECT_EQ(refused("1 7\n"), "t.csv line 1: '7' does not have the form index:value");
+  EXPECT_EQ(refused("1 7:x\n"), "t.csv line 1, index 7: 'x' is not a number");
   EXPECT_EQ(refused("1 7:nan\n"), "t.csv line 1, index 7: 'nan' cannot be learned from");
-  EXPECT_EQ(refused("spam 7:1\n"), "t.csv line 1: label 'spam' is no number");
+  EXPECT_EQ(refused("spam 7:1\n"), "t.csv line 1: label 'spam' is not a number");
   EXPECT_EQ(refused("1\n0\n"), "t.csv has no index:value pairs at all");
 }
 
