@@ -27,7 +27,7 @@ class Lines {
  public:
   explicit Lines(std::string_view text) : rest_(text) {}
 
-  // The next line, less its keyword and the blank after it.
+  // The rest of the next line, after its keyword and a space.
   std::string_view next(std::string_view keyword) {
     ++number_;
     const std::size_t end = rest_.find('\n');
@@ -73,7 +73,8 @@ bool is_part_name(std::string_view name) {
 std::string to_text(const Manifest& manifest) {
   std::string text = fmt::format("shoal-snapshot {}\nstep {}\n", kManifestVersion, manifest.step);
   for (const ManifestPart& part : manifest.parts) {
-    SHOAL_CHECK(is_part_name(part.name), "\"{}\" cannot name a part of a snapshot", part.name);
+    SHOAL_CHECK(is_part_name(part.name), "\"{}\" cannot be the name of a part of a snapshot",
+                part.name);
     text += fmt::format("part {} {} {}\n", part.size, part.sha256, part.name);
   }
   return text + fmt::format("end {}\n", digest_of(text));
@@ -95,12 +96,12 @@ Manifest parse_manifest(std::string_view text) {
   std::set<std::string> names;
   while (lines.next_is("part")) {
     ManifestPart part = parse_part(lines.next("part"), lines);
-    if (!names.insert(part.name).second) lines.fail("names a part a second time");
+    if (!names.insert(part.name).second) lines.fail("repeats the name of a part");
     manifest.parts.push_back(std::move(part));
   }
   const std::string_view above = text.substr(0, text.size() - lines.rest().size());
   if (lines.next("end") != digest_of(above))
-    lines.fail("has not the SHA-256 of the lines above it");
+    lines.fail("does not have the SHA-256 of the lines above it");
   if (!lines.rest().empty()) lines.fail("is not the last one");
   return manifest;
 }

@@ -1,4 +1,4 @@
-// The manifest of a snapshot: what belongs to it, and how to know that it is all there.
+// The manifest of a snapshot: its parts, and digests to verify that it is complete.
 //
 //   shoal-snapshot 1
 //   step 120
@@ -31,12 +31,12 @@ struct Manifest {
   bool operator==(const Manifest&) const = default;
 };
 
-// Whether a part may have this name: a plain file name, printable, and not the manifest's.
+// Whether a part may have this name: a plain, printable file name other than the manifest's.
 bool is_part_name(std::string_view name);
 
 // REQUIRES: names satisfy is_part_name and differ.
 std::string to_text(const Manifest& manifest);
-// Throws Corrupt, saying which line cannot be right, for anything that to_text did not write.
+// Throws Corrupt, which names the wrong line, for anything that to_text did not write.
 Manifest parse_manifest(std::string_view text);
 
 }  // namespace shoal

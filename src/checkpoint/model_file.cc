@@ -10,14 +10,15 @@
 namespace shoal {
 namespace {
 
-// Tensors are copied in slices, as in every long loop, so that heartbeats go on.
+// Tensors are copied in slices, like every long loop, so that heartbeats continue.
 constexpr std::uint64_t kSliceElements = 65536;
 
 TensorInfo info_of(const TensorEntry& t) { return {t.name, t.dtype, t.shape}; }
 
 Bytes bytes_of(const TensorEntry& t) { return Bytes(count(t.shape) * size_of(t.dtype)); }
 
-// Calls f(place in row-major order, place in the arena) for numbers `first` to first + n - 1.
+// Calls f(position in row-major order, position in the arena) for elements `first` to first + n -
+// 1.
 template <class F>
 void walk(const TensorEntry& t, std::uint64_t first, std::uint64_t n, F f) {
   const std::size_t dimensions = t.shape.size();
@@ -41,7 +42,7 @@ void walk(const TensorEntry& t, std::uint64_t first, std::uint64_t n, F f) {
   }
 }
 
-// f(place in row-major order, place in the arena), both in bytes, for one number after the other.
+// Calls f(position in row-major order, position in the arena), both in bytes, for each element.
 template <class F>
 Task<void> walk_all(Env& env, const TensorEntry& t, F f) {
   const std::uint64_t width = size_of(t.dtype);

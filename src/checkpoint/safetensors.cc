@@ -15,7 +15,7 @@ constexpr std::string_view kMetadataKey = "__metadata__";
 constexpr Dtype kDtypes[] = {Dtype::F64, Dtype::F32, Dtype::F16, Dtype::BF16, Dtype::I64,
                              Dtype::I32, Dtype::I16, Dtype::I8,  Dtype::U8,   Dtype::Bool};
 
-// A name as an error message shows it: a hostile one may be as long as the header.
+// A name for an error message: a hostile one may be as long as the header.
 std::string shown(std::string_view text) {
   constexpr std::size_t kMax = 200;
   return nlohmann::json(text.substr(0, kMax))
@@ -27,21 +27,20 @@ std::string json_string(const std::string& text) {
   try {
     return nlohmann::json(text).dump();
   } catch (const nlohmann::json::exception&) {
-    throw ConfigError(
-        fmt::format("{}, the name of a tensor or of what is saved with it, is not UTF-8; rename it",
-                    shown(text)));
+    throw ConfigError(fmt::format(
+        "{}, the name of a tensor or of metadata, is not UTF-8; rename it", shown(text)));
   }
 }
 
-// What the header says of a tensor.
+// The header's entry for a tensor.
 struct Entry {
   TensorInfo info;
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
 };
 
-// Gets the header in events, so that a hostile one takes no more memory than what it describes.
-// Levels: 1 the names, 2 what is said of one, 3 inside its lists.
+// Parses the header in events, so that a hostile one takes no more memory than it describes.
+// Levels: 1 the names, 2 an entry, 3 its lists.
 class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit HeaderReader(const std::string& file) : file_(file) {}
@@ -65,7 +64,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   bool string(string_t& value) override {
     if (level_ == 2 && in_metadata_) {
       if (!metadata.emplace(field_, value).second)
-        fail(fmt::format("the key {} is there twice", shown(field_)));
+        fail(fmt::format("the key {} is repeated", shown(field_)));
     } else if (level_ == 2 && field_ == "dtype") {
       entries.back().info.dtype = to_dtype(value);
     } else {
@@ -91,7 +90,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
       tensor_ = value;
       field_.clear();
       in_metadata_ = value == kMetadataKey;
-      if (!names_.insert(value).second) fail("is there twice");
+      if (!names_.insert(value).second) fail("is repeated");
       if (!in_metadata_) {
         entries.emplace_back();
         entries.back().info.name = value;
@@ -102,7 +101,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     if (in_metadata_) return true;
     if (value != "dtype" && value != "shape" && value != "data_offsets")
       fail(fmt::format("has the key {}, which the format does not know", shown(value)));
-    if (!fields_.insert(value).second) fail(fmt::format("{} is there twice", value));
+    if (!fields_.insert(value).second) fail(fmt::format("{} is repeated", value));
     return true;
   }
   bool start_array(std::size_t) override {
@@ -126,7 +125,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   }
   bool parse_error(std::size_t at, const std::string&,
                    const nlohmann::detail::exception&) override {
-    throw Corrupt(fmt::format("{}: the header is no JSON from its byte {} on", file_, at));
+    throw Corrupt(fmt::format("{}: the header is not JSON from its byte {} on", file_, at));
   }
 
  private:
@@ -142,8 +141,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     for (const Dtype dtype : kDtypes)
       if (text == to_string(dtype)) return dtype;
     throw DataError(
-        fmt::format("{}: tensor {} has dtype {}, which is not known here; convert it, say to F32",
-                    file_, shown(tensor_), shown(text)));
+        fmt::format("{}: tensor {} has the unknown dtype {}; convert it, for example to F32", file_,
+                    shown(tensor_), shown(text)));
   }
 
   const std::string& file_;
@@ -160,19 +159,18 @@ std::uint64_t bytes_of(const TensorInfo& info, const std::string& file) {
   std::uint64_t bytes = size_of(info.dtype);
   for (const std::int64_t d : info.shape)
     if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(d), &bytes))
-      throw Corrupt(fmt::format("{}: tensor {}: its shape holds more bytes than can be counted",
-                                file, shown(info.name)));
+      throw Corrupt(fmt::format("{}: tensor {}: its shape is too large", file, shown(info.name)));
   return bytes;
 }
 
-// Of the header. REQUIRES: there are kLengthBytes bytes.
+// The length of the header. REQUIRES: there are kLengthBytes bytes.
 std::uint64_t length_of(std::span<const std::byte> bytes) {
   std::uint64_t n = 0;
   for (unsigned i = 0; i < kLengthBytes; ++i) n |= static_cast<std::uint64_t>(bytes[i]) << (8 * i);
   return n;
 }
 
-// The JSON, of which only blanks may follow the last brace.
+// The JSON, after which only spaces may follow.
 std::string_view header_of(std::span<const std::byte> bytes, const std::string& file) {
   if (bytes.size() < kLengthBytes)
     throw Corrupt(
@@ -180,7 +178,7 @@ std::string_view header_of(std::span<const std::byte> bytes, const std::string& 
   const std::uint64_t n = length_of(bytes);
   if (n > kSafetensorsHeaderMax || n > bytes.size() - kLengthBytes)
     throw Corrupt(
-        fmt::format("{} claims a header of {} bytes and has {} in all; it is cut off, or no "
+        fmt::format("{} claims a header of {} bytes and has {} in total; it is cut off, or not a "
                     "safetensors file",
                     file, n, bytes.size()));
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + kLengthBytes, n);
@@ -217,8 +215,8 @@ std::string safetensors_header(std::span<const TensorInfo> tensors,
   std::uint64_t at = 0;
   for (const TensorInfo& t : tensors) {
     if (t.name == kMetadataKey)
-      throw ConfigError(fmt::format("a tensor cannot be called {}; rename it", kMetadataKey));
-    SHOAL_CHECK(names.insert(t.name).second, "two tensors are called {}", t.name);
+      throw ConfigError(fmt::format("a tensor cannot have the name {}; rename it", kMetadataKey));
+    SHOAL_CHECK(names.insert(t.name).second, "two tensors have the name {}", t.name);
     begin_entry(t.name);
     json += fmt::format("\"dtype\":\"{}\",\"shape\":[", to_string(t.dtype));
     for (std::size_t d = 0; d < t.shape.size(); ++d)
@@ -249,7 +247,7 @@ SafetensorsView parse_safetensors(std::span<const std::byte> bytes, const std::s
   HeaderReader reader(file);
   nlohmann::json::sax_parse(text.begin(), text.end(), &reader);
   if (!text.ends_with('}'))
-    throw Corrupt(fmt::format("{}: the header ends with other than blanks", file));
+    throw Corrupt(fmt::format("{}: other characters than spaces follow the header", file));
   std::vector<Entry>& entries = reader.entries;
   std::ranges::stable_sort(entries, {}, [](const Entry& e) { return std::pair(e.begin, e.end); });
 

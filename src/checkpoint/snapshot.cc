@@ -1,4 +1,4 @@
-// Writing; reading is in snapshot_read.cc.
+// Writes snapshots; snapshot_read.cc reads them.
 #include "checkpoint/snapshot.h"
 
 #include <algorithm>
@@ -21,15 +21,15 @@ std::span<const std::byte> as_bytes(const std::string& text) {
 
 SnapshotStore::SnapshotStore(Env& env, Files& files, SnapshotOptions options)
     : env_(env), files_(files), options_(std::move(options)) {
-  path_names(options_.folder);  // Throws when it is no path.
+  path_names(options_.folder);  // throws if it is not a path
   if (options_.keep < 2)
     throw ConfigError(
-        fmt::format("keeping {} snapshots is too few: when the last one is damaged "
-                    "there must be one to go back to; keep at least 2",
+        fmt::format("keeping {} snapshots is too few: if the last one is damaged "
+                    "an earlier one is needed; keep at least 2",
                     options_.keep));
   if (options_.writer.empty() || options_.writer.find_first_of("-/\n") != std::string::npos)
     throw ConfigError(
-        fmt::format("\"{}\" cannot name a writer of snapshots; use letters, digits "
+        fmt::format("\"{}\" cannot be the name of a writer of snapshots; use letters, digits "
                     "and dots, as in node3.1",
                     options_.writer));
 }
@@ -68,25 +68,26 @@ Task<void> SnapshotStore::write(Step step, std::vector<SnapshotPart> parts) {
   env_.probe("snapshot: superseded by another writer");
 }
 
-// After a failed write: removes what it left. True when another writer has published this step or a
-// newer one, and may for that reason have taken away what we were at: what was asked for is done.
+// Removes the remains of a failed write. True if another writer has published this step or a newer
+// one, and may have removed our files for that reason: the request is fulfilled.
 Task<bool> SnapshotStore::clean_up(Step step) {
   try {
     co_await remove_own();
-    co_await sync_folder();  // First: what we find must not vanish with whoever published it.
+    co_await sync_folder();  // first, so that files that we find cannot vanish with a crash of
+                             // their writer
     std::vector<std::string> ignored;
     const std::optional<Snapshot> newest = co_await newest_good(step, ignored);
     co_return newest.has_value();
   } catch (const DataError&) {
-    co_return false;  // The first error says more.
+    co_return false;  // the first error says more
   }
 }
 
-// Whether the step is published, durably and in good order.
+// Whether the step is published, durable and undamaged.
 Task<bool> SnapshotStore::is_safe(Step step) {
   const bool there = co_await exists(step_name(step));
   if (!there) co_return false;
-  co_await sync_folder();  // Whoever published it may not have come to that, and may never.
+  co_await sync_folder();  // its writer may have crashed before doing this
   try {
     co_await load(step);
     co_return true;
@@ -97,7 +98,7 @@ Task<bool> SnapshotStore::is_safe(Step step) {
   }
 }
 
-// What crashed writers left. Those of others that could still be at work are left alone.
+// Removes files of crashed writers, but not of others that may still be writing.
 Task<void> SnapshotStore::clear_leftovers() {
   co_await remove_own();
   const std::vector<std::string> names = co_await files_.list(options_.folder);
@@ -128,13 +129,13 @@ Task<void> SnapshotStore::stage(Step step, std::vector<SnapshotPart> parts) {
   co_await write_part(fmt::format("{}/{}", folder, kManifestName), whole);
   for (const SnapshotPart& part : parts) co_await write_part(folder + "/" + part.name, part.pieces);
 
-  // Another writer may have taken the folder away, and our next piece then made a new one. The
-  // manifest is never in that, because it was written first.
+  // Another writer may have removed the folder, and our next piece then created a new one. That one
+  // lacks the manifest, which is written first.
   const std::vector<std::string> names = co_await files_.list(folder);
   std::ranges::sort(expected);
   if (names != expected)
     throw DataError(
-        fmt::format("{} has {} files instead of {}: something removed them while they "
+        fmt::format("{} has {} files instead of {}: some were removed while they "
                     "were being written",
                     folder, names.size(), expected.size()));
   co_await files_.sync(folder);
@@ -159,8 +160,8 @@ Task<void> SnapshotStore::publish(Step step) {
     }
     co_await sync_folder();
     if (!error) co_return;
-    // The name is taken: by another writer, who was quicker; or by one in bad order, which only now
-    // makes way for ours; or by nobody any more, because the other crashed before it was durable.
+    // The name is taken: by a faster writer; by a damaged snapshot, which is replaced now; or no
+    // longer, because the other writer crashed before it was durable.
     const bool safe = co_await is_safe(step);
     if (safe || attempts_left == 0) std::rethrow_exception(error);
     const bool in_the_way = co_await exists(step_name(step));
@@ -197,7 +198,7 @@ Task<void> SnapshotStore::point_latest(Step step) {
     error = std::current_exception();
   }
   if (!error) co_return;
-  // A writer that is further on may have taken the temporary file away.
+  // A writer that is further ahead may have removed the temporary file.
   const std::vector<std::string> names = co_await files_.list(options_.folder);
   const std::vector<Step> steps = published_steps(names);
   const bool overtaken = !steps.empty() && steps.front() > step;
@@ -205,7 +206,7 @@ Task<void> SnapshotStore::point_latest(Step step) {
   if (!overtaken && !pointed) std::rethrow_exception(error);
 }
 
-// Whether `latest` names this step or a newer one that is there, as far as we know in good order.
+// Whether `latest` names this step or a newer existing one that is undamaged as far as we know.
 Task<bool> SnapshotStore::is_pointed(Step step) {
   std::vector<std::string> ignored;
   const std::optional<Step> latest = co_await read_pointer(ignored);
@@ -213,7 +214,7 @@ Task<bool> SnapshotStore::is_pointed(Step step) {
   co_return co_await exists(step_name(*latest));
 }
 
-// Removes what is no longer needed now that `step` is safe. Newer ones belong to a faster writer.
+// Removes old snapshots now that `step` is safe. Newer ones belong to a faster writer.
 Task<void> SnapshotStore::tidy(Step step) {
   const std::vector<std::string> names = co_await files_.list(options_.folder);
   const std::vector<Step> steps = published_steps(names);
@@ -231,9 +232,9 @@ Task<void> SnapshotStore::tidy(Step step) {
   }
 }
 
-// Takes something out of sight at once, then removes it: whoever still writes in it must fail, not
-// publish what is left. Done, too, when someone else was quicker; once more when what was gone is
-// there again, because the crash of that someone undid it.
+// Renames a snapshot first, then removes it: a process that still writes in it must fail instead of
+// publishing the remains. Also done if another process was faster; repeated if a crash of that
+// process undid its removal.
 Task<void> SnapshotStore::discard(std::string name, Step step) {
   const std::string from = in_folder(name);
   const std::string gone = in_folder(temporary("gone-", step));

@@ -1,4 +1,4 @@
-// Snapshots: the state of a job at a step, on disk, whole or not at all.
+// Snapshots: the state of a job at a step, on disk, complete or absent.
 //
 //   SnapshotStore store(env, files, {.folder = "checkpoint", .writer = "node0.1"});
 //   co_await store.write(step, std::move(parts));      // done = it survives any crash
@@ -9,9 +9,9 @@
 //
 //   tmp-W-step-N/manifest, parts  ->  their names  ->  rename to step-N  ->  rename to latest
 //
-// so that a folder called step-N is complete. `latest` names the newest for people and other
-// programs; we go by the folders, of which the newest with right digests counts: no crash can set
-// that back, nor can a slower writer that moves `latest` to an older one.
+// So a folder called step-N is complete. `latest` names the newest one for people and other
+// programs. Shoal itself takes the newest folder with right digests: no crash can reset it, nor can
+// a slower writer that moves `latest` to an older one.
 #pragma once
 
 #include <cstddef>
@@ -30,10 +30,11 @@
 
 namespace shoal {
 
-// A part to write. The bytes stay as they are until the write is done.
+// A part to write. Its bytes must not change until the write is done.
 struct SnapshotPart {
   std::string name;              // a plain file name
-  std::vector<ConstBuf> pieces;  // its content, one after the other: a model needs no second copy
+  std::vector<ConstBuf> pieces;  // adjacent parts of its content, so that a model needs no second
+                                 // copy
 };
 
 struct Snapshot {
@@ -43,37 +44,37 @@ struct Snapshot {
   };
   Step step;
   std::vector<Part> parts;  // in the order in which they were written
-  // Null when there is none of that name.
+  // Null if there is no part of that name.
   const std::vector<std::byte>* part(std::string_view name) const;
 };
 
 struct Restored {
-  std::optional<Snapshot> snapshot;   // none: there is nothing, or nothing good
-  std::vector<std::string> warnings;  // what was wrong, with which file
+  std::optional<Snapshot> snapshot;   // empty: there is no good snapshot
+  std::vector<std::string> warnings;  // problems, with the file
 };
 
 struct SnapshotOptions {
   std::string folder;  // in the job's folder
-  // Differs between writers that are alive at once: say node and incarnation. No '-' or '/'.
+  // Differs between concurrent writers, for example node and incarnation. No '-' or '/'.
   std::string writer;
-  std::size_t keep = 2;  // how many to leave there, the new one included; at least 2
+  std::size_t keep = 2;  // number of snapshots to keep, with the new one; at least 2
 };
 
 // Thread safety: none; at most one call at a time. Several stores may write to one folder at once:
 // the first to publish a step wins, and every completed write is kept or superseded by a newer one.
-// Invariant: once write(step) is done, read_latest() of any store finds that step or a newer one,
-// whoever crashes when, as long as what was synced stays on the disk in good order.
+// Invariant: once write(step) is done, read_latest() of any store finds that step or a newer one
+// after any crash, as long as synced data stays undamaged on the disk.
 class SnapshotStore {
  public:
-  // Throws ConfigError for options that cannot be. env and files outlive the store.
+  // Throws ConfigError for invalid options. env and files outlive the store.
   SnapshotStore(Env& env, Files& files, SnapshotOptions options);
 
-  // Throws DataError (full disk, no permission); what was published before stays.
-  // A step that is there already, and good, is left as it is.
+  // Throws DataError (full disk, no permission); earlier snapshots stay. An existing good snapshot
+  // of the step is left unchanged.
   Task<void> write(Step step, std::vector<SnapshotPart> parts);
 
-  // Verifies every digest, and goes on to the next older snapshot with a warning when one is wrong.
-  // The next write removes those that were. Reads may run beside writes of other stores.
+  // Verifies every digest; if one is wrong, warns and tries the next older snapshot. The next write
+  // removes the bad ones. Reads may run beside writes of other stores.
   Task<Restored> read_latest();
 
  private:
@@ -103,8 +104,8 @@ class SnapshotStore {
   Env& env_;
   Files& files_;
   SnapshotOptions options_;
-  bool folder_is_durable_ = false;  // the names on the way to our folder
-  std::set<Step> broken_;           // seen by a read; the next write removes them
+  bool folder_is_durable_ = false;  // the names that lead to our folder
+  std::set<Step> broken_;           // found by a read; the next write removes them
 };
 
 }  // namespace shoal

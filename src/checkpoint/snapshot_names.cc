@@ -25,7 +25,7 @@ std::vector<Step> published_steps(const std::vector<std::string>& names) {
   std::vector<Step> steps;
   for (const std::string& name : names) {
     const std::optional<Step> step = step_at_end(name);
-    // Comparing with the name we would give it leaves out step-07 and the like.
+    // Comparing with the expected name excludes step-07 and the like.
     if (step && name == step_name(*step)) steps.push_back(*step);
   }
   std::ranges::sort(steps, std::greater());

@@ -14,7 +14,7 @@ inline constexpr std::string_view kLatestName = "latest";
 inline constexpr std::string_view kTemporaryPrefix = "tmp-";
 
 std::string step_name(Step step);  // step-N
-// The step that a name ends with, of a snapshot or of something temporary.
+// The step at the end of the name of a snapshot or a temporary file.
 std::optional<Step> step_at_end(std::string_view name);
 inline bool is_temporary(std::string_view name) { return name.starts_with(kTemporaryPrefix); }
 // The steps of the published snapshots among the names of a folder, newest first.

@@ -10,7 +10,7 @@
 namespace shoal {
 namespace {
 
-// Digests are taken in slices, as every long loop, so that heartbeats go on.
+// Digests are computed in slices, like every long loop, so that heartbeats continue.
 constexpr std::uint64_t kSliceBytes = 256 * 1024;
 
 }  // namespace
@@ -25,7 +25,7 @@ Task<Restored> SnapshotStore::read_latest() {
   restored.snapshot = co_await newest_good(Step(0), restored.warnings);
   const bool pointed = co_await exists(std::string(kLatestName));
   if (!pointed) {
-    // Whoever wrote the first may have died between it and `latest`: nothing is wrong with that.
+    // The writer of the first snapshot may have died before it wrote `latest`, which is no error.
     const std::vector<std::string> names = co_await files_.list(options_.folder);
     if (published_steps(names).size() <= 1) co_return restored;
   }
@@ -33,10 +33,10 @@ Task<Restored> SnapshotStore::read_latest() {
   const std::optional<Step> latest = co_await read_pointer(restored.warnings);
   if (!latest) {
     if (restored.snapshot)
-      restored.warnings.push_back(fmt::format("went by the folders: {} is the newest good snapshot",
+      restored.warnings.push_back(fmt::format("took the newest good folder instead: {}",
                                               step_name(restored.snapshot->step)));
   } else if (!restored.snapshot || *latest > restored.snapshot->step) {
-    // Not before now: a writer may have published it after we looked at the folders.
+    // Checked only now: a writer may have published it after we listed the folders.
     const bool there = co_await exists(step_name(*latest));
     if (!there)
       restored.warnings.push_back(
@@ -45,8 +45,8 @@ Task<Restored> SnapshotStore::read_latest() {
   co_return restored;
 }
 
-// Tries the published snapshots from the newest on. The folder is listed anew each time, because
-// writers may publish and remove others meanwhile.
+// Tries the published snapshots from the newest on. Lists the folder each time, because writers may
+// publish and remove others meanwhile.
 Task<std::optional<Snapshot>> SnapshotStore::newest_good(Step at_least,
                                                          std::vector<std::string>& warnings) {
   std::set<Step> tried;
@@ -68,7 +68,7 @@ Task<std::optional<Snapshot>> SnapshotStore::newest_good(Step at_least,
       why = unreadable.what();
     }
     const bool still_there = co_await exists(step_name(step));
-    if (!still_there) continue;  // A writer removed it under our hands: it was old, not broken.
+    if (!still_there) continue;  // a writer removed it because it was old, not broken
     broken_.insert(step);
     warnings.push_back(fmt::format("snapshot {} cannot be used: {}. Looking for an older one",
                                    in_folder(step_name(step)), why));
@@ -110,7 +110,7 @@ Task<Snapshot> SnapshotStore::load(Step step) {
   co_return snapshot;
 }
 
-// The step that `latest` names; none, with a warning, when it does not.
+// The step that `latest` names; empty, with a warning, if it names none.
 Task<std::optional<Step>> SnapshotStore::read_pointer(std::vector<std::string>& warnings) {
   const std::string path = in_folder(kLatestName);
   std::vector<std::byte> bytes;

@@ -75,7 +75,7 @@ TEST(Manifest, LinesThatCannotBeAreSaid) {
   EXPECT_THAT(problem_with(head + "part 99999999999999999999 " + sha + " a\n"),
               testing::HasSubstr("size"));
   const std::string part = "part 1 " + sha + " a\n";
-  EXPECT_THAT(problem_with(head + part + part), testing::HasSubstr("second time"));
+  EXPECT_THAT(problem_with(head + part + part), testing::HasSubstr("repeats the name"));
   EXPECT_THAT(problem_with("shoal-snapshot 1\nstep -1\n"), testing::HasSubstr("step"));
 }
 
