@@ -15,7 +15,7 @@ std::exception_ptr peer_lost(NodeId peer, const std::string& why) {
   return std::make_exception_ptr(PeerLost(peer, why));
 }
 
-// Not what a peer may keep for as long as it likes.
+// False for a range that a peer may keep as long as it likes.
 bool is_awaited(const InprocParcel& flight) { return flight.op == nullptr || !flight.op->lent; }
 
 }  // namespace
@@ -114,7 +114,7 @@ void InprocEndpoint::abort_send(SendOp& op) {
     return;
   }
   flight->op = nullptr;
-  // If that fails it is being read: the range stays busy, and retire() waits for the answer.
+  // If that fails, a peer is reading it: the range stays busy, and retire() waits for the release.
   take_back(flights_.at(flight->flight));
 }
 
@@ -128,7 +128,7 @@ bool InprocEndpoint::take_back(InprocParcelPtr flight) {
 void InprocEndpoint::answered(const InprocParcelPtr& parcel, InprocOutcome outcome,
                               const std::string& why) {
   ++progress_;
-  // The operation before the flight: when the last flight is forgotten all the others end.
+  // Completes the operation before the flight: when the last flight is forgotten all others end.
   SendOp* const op = std::exchange(parcel->op, nullptr);
   if (op != nullptr) {
     op->flight = nullptr;
@@ -152,7 +152,7 @@ void InprocEndpoint::end_send(SendOp& op, const InprocParcel& parcel, InprocOutc
   op.failed_with(parcel.error ? parcel.error : peer_lost(op.to, why));
 }
 
-// Takes what is no longer read by anyone out of flights_.
+// Removes parcels without readers from flights_.
 void InprocEndpoint::forget(const InprocParcel& flight) {
   const auto node = flights_.extract(flight.flight);
   if (node.empty()) return;
@@ -166,9 +166,9 @@ std::vector<InprocParcelPtr> InprocEndpoint::flights() const {
   return all;
 }
 
-// ---- Losing and ending
+// ---- Loss and end
 
-// The operation of a flight ends with `error`: at once, or when the receiver has let go.
+// Ends the operation of a flight with `error`: at once, or when the receiver has released it.
 void InprocEndpoint::settle(const InprocParcelPtr& flight, const std::exception_ptr& error) {
   SendOp* const op = flight->op;
   if (!take_back(flight)) {
@@ -256,7 +256,7 @@ Task<void> InprocEndpoint::retire(GroupId group, Generation generation) {
   while (holds(group, generation)) co_await freed_.wait();
 }
 
-// ---- What is waited for
+// ---- Stall report
 
 bool InprocEndpoint::pending() const {
   const bool awaited =

@@ -1,9 +1,9 @@
 // InprocEndpoint: messages between nodes of one process, on the same loop or on different ones.
 //
-// Every message has the real header, and everything between two endpoints goes through the inject()
-// of the receiver's loop, so that it arrives in the order sent wherever the two live. A payload of
-// at most 8 KiB is copied when it is sent; a larger one stays where it is until it is matched, the
-// receiver then copies it straight from the sender's range, a slice a turn, and answers.
+// Every message has the real header, and all traffic between two endpoints goes through inject() of
+// the receiver's loop, so it arrives in order on any loops. A payload of at most 8 KiB is copied
+// when it is sent. A larger one stays where it is until it is matched; the receiver then copies it
+// straight from the sender's range, a slice per turn, and replies.
 #pragma once
 
 #include <cstdint>
@@ -27,17 +27,17 @@
 namespace shoal {
 
 inline constexpr Bytes kInprocEagerMax{8 * 1024};
-// The loop attends to its other nodes and timers between two slices of a copy.
+// The loop runs its other nodes and timers between two slices of a copy.
 inline constexpr Bytes kInprocSlice{256 * 1024};
 
 // Thread safety: none; an endpoint belongs to the thread of its loop. Invariants:
-// 1. A range is read by others only while its parcel is in flights_.
-// 2. An operation that waits is in the mailbox, in flights_, in transfers_ or in parked_; or the
-//    node is dead, and it waits to be cancelled.
+// 1. Others read a range only while its parcel is in flights_.
+// 2. A waiting operation is in the mailbox, in flights_, in transfers_ or in parked_; or the node
+//    is dead, and it waits to be cancelled.
 // 3. Once the endpoint is not Open, flights_ only shrinks.
 class InprocEndpoint final : public LiveEndpoint, private Mailbox::Host {
  public:
-  // Reachable from here on. The loop must outlive every endpoint of the net.
+  // Peers can reach it from now on. The loop must outlive every endpoint of the net.
   InprocEndpoint(InprocNet& net, LiveLoop& loop, Env& env, NodeId self, Incarnation incarnation);
   // REQUIRES: no peer copies from this node; see die().
   ~InprocEndpoint() override;
@@ -77,7 +77,7 @@ class InprocEndpoint final : public LiveEndpoint, private Mailbox::Host {
   void matched(RecvOp& op, Arrival& arrival) override;
   void dropped(Arrival& arrival, DropReason reason) override;
 
-  // Where the life of `to` that we know of is reached; null when it is lost.
+  // The port of the known incarnation of `to`; null if it is lost.
   Outgoing* connect(NodeId to);
   InprocParcelPtr pack(const SendOp& op, Outgoing& out);
   Header open(const InprocParcel& parcel);  // throws Corrupt
@@ -89,7 +89,7 @@ class InprocEndpoint final : public LiveEndpoint, private Mailbox::Host {
   void let_go(InprocParcel& parcel, InprocOutcome outcome, const std::string& why);
 
   std::vector<InprocParcelPtr> flights() const;
-  bool take_back(InprocParcelPtr flight);  // false when it is being read
+  bool take_back(InprocParcelPtr flight);  // false while it is being read
   void end_send(SendOp& op, const InprocParcel& parcel, InprocOutcome outcome,
                 const std::string& why);
   void settle(const InprocParcelPtr& flight, const std::exception_ptr& error);
@@ -107,7 +107,7 @@ class InprocEndpoint final : public LiveEndpoint, private Mailbox::Host {
   List<InprocParcel, struct InTransfers> transfers_;
   Signal freed_;
   std::uint64_t progress_ = 0;
-  Mailbox mailbox_;  // last: when it goes it calls dropped()
+  Mailbox mailbox_;  // last: its destructor calls dropped()
 };
 
 }  // namespace shoal

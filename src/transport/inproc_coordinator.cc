@@ -41,7 +41,7 @@ void InprocCoordinator::leave(NodeId node, Incarnation life) {
   Candidate* const candidate = find(node, life);
   if (candidate == nullptr) return;
   candidate->left = true;
-  listeners_.erase({node, life});  // It goes in peace: it is not told that it is out.
+  listeners_.erase({node, life});  // it leaves in an orderly way, so it is not fenced
   decide();
 }
 
@@ -80,7 +80,7 @@ Candidate* InprocCoordinator::find(NodeId node, Incarnation life) {
 
 void InprocCoordinator::decide() {
   const Time now = clock_();
-  // Nobody is silent here: a node of this process is there, or it is reported to be gone.
+  // Silence does not occur here: a node of this process is present, or it is reported as gone.
   for (Candidate& c : state_.candidates) c.last_heard = now;
   ViewDecision decision = decide_view(now, state_, options_);
   reason_ = std::move(decision.reason);
@@ -97,7 +97,8 @@ void InprocCoordinator::decide() {
       listener.view(view);
       ++it;
     } else {
-      // It lives, and it is not in: evicted, or replaced by a newer life of the same node.
+      // It is alive but not in the view: evicted, or replaced by a newer incarnation of the same
+      // node.
       listener.fenced(fmt::format("evicted from {}: {}", describe(*view), reason_));
       it = listeners_.erase(it);
     }
@@ -107,7 +108,7 @@ void InprocCoordinator::decide() {
 void InprocMembership::suspect(NodeId peer, const std::string& why) {
   const Member* const accused = now().find(peer);
   const Member* const self = now().find(node_);
-  if (accused == nullptr || self == nullptr) return;  // The view has moved on already.
+  if (accused == nullptr || self == nullptr) return;  // the view has changed already
   coordinator_->suspect(*self, peer, accused->incarnation, why);
 }
 

@@ -1,5 +1,5 @@
-// The membership of an in-process job: one coordinator, which decides by decide_view, and the
-// Membership that each node has of it.
+// The membership of an in-process job: one coordinator, which decides by decide_view, and each
+// node's Membership.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@
 namespace shoal {
 
 // Thread safety: every method may be called from any thread. Listeners are called under the lock,
-// so that every node hears of the views in their order; they only hand the news on to their loop.
+// so that every node gets the views in order; they only pass the news on to their loop.
 class InprocCoordinator {
  public:
   struct Listener {
@@ -29,11 +29,11 @@ class InprocCoordinator {
 
   void enter(const Member& member, Listener listener);
   void end_job(Ending how, const std::string& why);
-  void leave(NodeId node, Incarnation life);  // in peace
+  void leave(NodeId node, Incarnation life);  // in an orderly way
   void connection_lost(NodeId node, Incarnation life, const std::string& why);
-  // `by` accuses that life of `node`. Who is out of the view itself accuses in vain.
+  // `by` accuses that incarnation of `node`. Accusations by nodes outside the view have no effect.
   void suspect(const Member& by, NodeId node, Incarnation life, const std::string& why);
-  void look();  // decides again, as time has passed
+  void look();  // decides again, because time has passed
 
   View view() const;
   std::string reason() const;  // of the last decision
@@ -43,7 +43,7 @@ class InprocCoordinator {
   Candidate* find(NodeId node, Incarnation life);
   void decide();
 
-  mutable std::mutex mutex_;  // guards all below
+  mutable std::mutex mutex_;  // guards all fields below
   CoordinatorOptions options_;
   Clock clock_;
   CoordinatorState state_;
@@ -51,10 +51,10 @@ class InprocCoordinator {
   std::string reason_;
 };
 
-// Thread safety: as Membership's.
+// Thread safety: that of Membership.
 class InprocMembership final : public Membership {
  public:
-  // `fence`: ends the node's endpoint, which says so to fenced().
+  // `fence`: ends the node's endpoint, which then calls fenced().
   using Fence = std::function<void(const std::string& why)>;
   InprocMembership(InprocCoordinator& coordinator, NodeId node, Incarnation incarnation,
                    Fence fence)

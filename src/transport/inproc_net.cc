@@ -16,8 +16,8 @@ void InprocNet::attach(const InprocPortPtr& port) {
 }
 
 void InprocNet::detach(const InprocPortPtr& port, const std::string& why) {
-  // Under the mutex, so that whoever attaches later finds the port gone, and whoever has attached
-  // before is told: nobody misses both.
+  // Under the mutex, so that a node that attaches later finds the port gone, and a node that has
+  // attached before is told.
   const std::lock_guard lock(mutex_);
   const auto it = ports_.find(port->node);
   if (it != ports_.end() && it->second == port) ports_.erase(it);
@@ -45,7 +45,7 @@ void InprocNet::deliver(const InprocParcelPtr& parcel) {
 
 void InprocNet::take_back(const InprocParcelPtr& parcel) {
   parcel->target->loop->inject([parcel] {
-    if (parcel->keep == nullptr) return;  // It was dropped meanwhile.
+    if (parcel->keep == nullptr) return;  // it was dropped meanwhile
     parcel->Arrival::unlink();
     parcel->keep.reset();
   });

@@ -1,5 +1,4 @@
-// What the in-process endpoints of one job share: who can be reached where, and the parcels that
-// go between them.
+// Shared by the in-process endpoints of one job: the ports of nodes, and the parcels between them.
 #pragma once
 
 #include <atomic>
@@ -23,8 +22,8 @@ namespace shoal {
 
 class InprocEndpoint;
 
-// Where one life of a node is reached. It outlives the endpoint, so that whoever still sends to it
-// learns that it is gone. Thread safety: `endpoint` belongs to the thread of `loop`.
+// The port of an incarnation of a node. It outlives the endpoint, so that senders learn that the
+// endpoint is gone. Thread safety: `endpoint` belongs to the thread of `loop`.
 struct InprocPort {
   const NodeId node;
   const Incarnation incarnation;
@@ -33,7 +32,7 @@ struct InprocPort {
 };
 using InprocPortPtr = std::shared_ptr<InprocPort>;
 
-// A message on its way: the real header, then the payload, in the frame (eager) or still in the
+// A message in flight: the real header, then the payload, in the frame (eager) or still in the
 // sender's own range (rendezvous).
 //
 //                 claim()                       release()
@@ -43,9 +42,9 @@ using InprocPortPtr = std::shared_ptr<InprocPort>;
 //                 revoke()     (sender)
 //
 // Thread safety: the state is atomic; every other member belongs to the side named above it, or is
-// constant once the parcel was handed over. Invariants:
+// constant after the parcel was passed on. Invariants:
 // 1. The receiver reads the sender's range only between claim() and release().
-// 2. The sender lets go of a range only after revoke() succeeded or after the release was seen.
+// 2. The sender releases a range only after revoke() succeeded or after it has seen the release.
 struct InprocParcel final : Arrival,
                             ListHook<struct InTransfers>,
                             std::enable_shared_from_this<InprocParcel> {
@@ -54,26 +53,26 @@ struct InprocParcel final : Arrival,
 
   bool claim() { return move_on(State::Pending, State::Copying); }
   bool revoke() { return move_on(State::Pending, State::Revoked); }
-  // Also of a parcel that was never claimed. False: it was revoked, and its sender knows.
+  // Also for a parcel that was never claimed. False: it was revoked, as its sender knows.
   bool release() {
     return move_on(State::Copying, State::Done) || move_on(State::Pending, State::Done);
   }
 
-  // Constant once handed over.
+  // Constant once passed on.
   const InprocPortPtr sender;
   const InprocPortPtr target;
   const std::vector<std::byte> frame;  // the header; when eager, also the payload
   ConstBuf range;                      // the payload, if it is not in the frame
   bool in_frame = true;
-  bool rendezvous = false;  // the sender waits for the answer
-  // Set by the sender, seen by the receiver before each slice: read no further.
+  bool rendezvous = false;  // the sender waits for the reply
+  // Set by the sender, checked by the receiver before each slice: stop reading.
   std::atomic<bool> stop = false;
 
   // The sender's.
   SendOp* op = nullptr;      // null once it was cancelled
   std::uint64_t flight = 0;  // its number among the sender's flights
   Tag sent_tag;
-  std::exception_ptr error;  // what the operation ends with, if it was lost while being copied
+  std::exception_ptr error;  // the error of the operation, if it was lost while being copied
 
   // The receiver's.
   std::shared_ptr<InprocParcel> keep;  // while it waits in the mailbox or is being copied
@@ -95,29 +94,29 @@ struct InprocParcel final : Arrival,
 };
 using InprocParcelPtr = std::shared_ptr<InprocParcel>;
 
-// How a parcel ended, as its sender learns it.
+// The end of a parcel, as reported to its sender.
 enum class InprocOutcome : std::uint8_t {
   Delivered,  // taken, or dropped because its generation was retired
-  Stopped,    // not read to the end, as its sender wanted
-  Gone,       // the receiver's life is over
-  Fenced,     // the sender's is
+  Stopped,    // reading was stopped at the sender's request
+  Gone,       // the receiver's incarnation has ended
+  Fenced,     // the sender's incarnation has ended
 };
 
 // Thread safety: every method may be called from any thread.
 class InprocNet {
  public:
   void attach(const InprocPortPtr& port);  // replaces an older incarnation
-  // This life of a node is over; everyone else is told.
+  // This incarnation of a node has ended; tells all others.
   void detach(const InprocPortPtr& port, const std::string& why);
   InprocPortPtr find(NodeId node) const;
 
-  // Hands the parcel to the thread of its target, behind everything handed over before.
+  // Passes the parcel to the thread of its target, after all earlier ones.
   static void deliver(const InprocParcelPtr& parcel);
   // After revoke(): the receiver may forget it.
   static void take_back(const InprocParcelPtr& parcel);
-  // For tests: a frame as the network might bring it, on the connection of node `from` to `to`.
+  // For tests: delivers a frame on the connection from node `from` to node `to`.
   void deliver_raw(NodeId from, NodeId to, std::vector<std::byte> frame);
-  // Tells the sender of a parcel how it ended, and why.
+  // Tells the sender of a parcel how it ended, and the reason.
   static void answer(const InprocParcelPtr& parcel, InprocOutcome outcome, std::string why);
 
  private:

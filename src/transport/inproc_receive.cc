@@ -14,7 +14,7 @@ namespace shoal {
 void InprocEndpoint::start_recv(RecvOp& op) {
   ++progress_;
   if (state() == State::Fenced) return op.failed_with(fenced());
-  if (state() == State::Dead) return;  // It waits to be cancelled.
+  if (state() == State::Dead) return;  // it waits to be cancelled
   record(EventKind::RecvPosted, op.match.from, op.match.tag, op.room.size, 0);
   mailbox_.post(op);
 }
@@ -23,7 +23,7 @@ void InprocEndpoint::abort_recv(RecvOp& op) {
   ++progress_;
   record(EventKind::OpCancelled, op.match.from, op.match.tag, op.room.size, 1);
   if (op.flight == nullptr) return mailbox_.cancel(op);
-  // We do the copying ourselves: no more of it, and the room is free at once.
+  // This thread does the copying: it stops, and the room is free at once.
   end_transfer(*static_cast<InprocParcel*>(op.flight), InprocOutcome::Delivered, {});
 }
 
@@ -52,8 +52,8 @@ Header InprocEndpoint::open(const InprocParcel& parcel) {
     throw Corrupt(fmt::format("message from node {}: {}", peer.node, what));
   };
   if (h.source != peer.node || h.incarnation != peer.incarnation)
-    corrupt(fmt::format("it claims to be node {}.{}, the connection is that of {}.{}", h.source,
-                        h.incarnation, peer.node, peer.incarnation));
+    corrupt(fmt::format("it claims to be from node {}.{}, but the connection is that of {}.{}",
+                        h.source, h.incarnation, peer.node, peer.incarnation));
   if (h.target != port_->node || h.target_incarnation != port_->incarnation)
     corrupt(fmt::format("it is for node {}.{}, this is {}.{}", h.target, h.target_incarnation,
                         port_->node, port_->incarnation));
@@ -62,12 +62,12 @@ Header InprocEndpoint::open(const InprocParcel& parcel) {
   Incoming& in = incoming_[peer.node];
   if (in.incarnation != peer.incarnation) in = {peer.incarnation, 0};
   if (h.sequence != in.sequence)
-    corrupt(fmt::format("it is number {}, number {} is due", h.sequence, in.sequence));
+    corrupt(fmt::format("it has number {} instead of {}", h.sequence, in.sequence));
   ++in.sequence;
   return h;
 }
 
-// What a peer sends cannot be trusted any more: for us that life of it is over, and it is told so.
+// Messages of this peer cannot be trusted: ends its incarnation for this node, and tells the peer.
 void InprocEndpoint::break_link(const InprocParcelPtr& parcel, const std::string& why) {
   const InprocPort& peer = *parcel->sender;
   env().probe("inproc: corrupt frame");
@@ -102,7 +102,7 @@ void InprocEndpoint::matched(RecvOp& op, Arrival& arrival) {
   copy_slice(parcel);
 }
 
-// The sender's range is claimed until the reader lets go of it.
+// Claims the sender's range until the reader releases it.
 void InprocEndpoint::read_in_place(ReadOp& op, InprocParcel& parcel) {
   const Received result{parcel.from, parcel.tag.id, parcel.size};
   const auto let_go_of = [this](InprocParcel* p) { let_go(*p, InprocOutcome::Delivered, {}); };
@@ -119,7 +119,7 @@ void InprocEndpoint::copy_slice(InprocParcel& parcel) {
   if (parcel.stop) {
     end_transfer(parcel, InprocOutcome::Stopped, {});
     return broken_off(
-        op, std::make_exception_ptr(PeerLost(from, "it went in the middle of a message")));
+        op, std::make_exception_ptr(PeerLost(from, "it ended in the middle of a message")));
   }
   const ConstBuf payload = parcel.payload();
   const std::uint64_t size = payload.bytes().size();  // 0 for a phantom
@@ -147,7 +147,7 @@ void InprocEndpoint::end_transfer(InprocParcel& parcel, InprocOutcome outcome,
   let_go(parcel, outcome, why);
 }
 
-// A receive from anyone outlives the loss of one: it goes on waiting.
+// A receive from anyone continues to wait after the loss of one peer.
 void InprocEndpoint::broken_off(RecvOp& op, const std::exception_ptr& error) {
   if (op.match.from == kAnyone) return mailbox_.post(op);
   op.failed_with(error);
@@ -158,8 +158,8 @@ void InprocEndpoint::dropped(Arrival& arrival, DropReason reason) {
   record(EventKind::MessageDropped, parcel.from, parcel.tag, parcel.size,
          static_cast<std::uint64_t>(reason));
   switch (reason) {
-    case DropReason::OldIncarnation:  // A node that was evicted learns it from the first it talks
-                                      // to.
+    case DropReason::OldIncarnation:  // an evicted node learns of it from the first peer that it
+                                      // contacts
       return let_go(
           parcel, InprocOutcome::Fenced,
           fmt::format("node {} answered that this incarnation is out of the view", self()));
@@ -169,11 +169,11 @@ void InprocEndpoint::dropped(Arrival& arrival, DropReason reason) {
   }
 }
 
-// The last we do with a parcel: its sender has the range back.
+// The last access to a parcel: its sender gets the range back.
 void InprocEndpoint::let_go(InprocParcel& parcel, InprocOutcome outcome, const std::string& why) {
   const InprocParcelPtr last = parcel.shared_from_this();
   parcel.keep.reset();
-  if (!parcel.release()) return;  // It was revoked: nobody waits for an answer.
+  if (!parcel.release()) return;  // it was revoked, so no reply is needed
   if (parcel.rendezvous || outcome != InprocOutcome::Delivered)
     InprocNet::answer(last, outcome, why);
 }

@@ -19,13 +19,13 @@ namespace shoal {
 using namespace std::chrono_literals;
 
 namespace {
-// How long a loop may take to answer, and the programs to end once cancelled, in a hung run.
+// Time limits in a hung run: for a loop to answer, and for cancelled programs to end.
 constexpr auto kAnswerLimit = 2s;
 constexpr auto kCancelLimit = 10s;
 constexpr std::size_t kDumpEvents = 40;
 }  // namespace
 
-// One loop, and what its thread owns.
+// A loop, and the objects of its thread.
 struct InprocWorld::Host {
   Host(std::size_t number, const LoopOptions& options) : index(number), loop(options) {}
   std::size_t index;
@@ -93,7 +93,7 @@ InprocWorld::InprocWorld(InprocOptions options, MakeFiles files)
   coordinator.expected = options_.nodes;
   LiveLoop& first = hosts_.front()->loop;
   coordinator_.emplace(coordinator, [&first] { return first.now(); });
-  // The first view waits for all nodes, but not for ever.
+  // The first view waits for all nodes, but not forever.
   first.at(first.now() + coordinator.form_limit, [this] { coordinator_->look(); });
 }
 
@@ -135,11 +135,11 @@ void InprocWorld::evict(NodeId node, const std::string& why) {
   const View view = coordinator_->view();
   const Member* const member = view.find(node);
   if (member == nullptr) return;
-  // The coordinator listens only to members; the accused itself will do.
+  // The coordinator listens only to members; the accused node itself will do.
   coordinator_->suspect(*member, node, member->incarnation, why);
 }
 
-// ---- The lives of nodes, each on the thread of its loop
+// ---- Incarnations of nodes, each on the thread of its loop
 
 InprocWorld::Life* InprocWorld::find(LifeId id) {
   const auto& lives = host(id.first).lives;
@@ -194,7 +194,7 @@ Task<void> InprocWorld::live(Life& life) {
 void InprocWorld::end(Life& life, NodeEnd::How how, std::exception_ptr error) {
   life.ended = true;
   if (life.killed) return bury(life.id, NodeEnd::How::Killed, nullptr);
-  // Kept until the last of its ranges is free, and the peers know that it is gone.
+  // Kept until the last of its ranges is free, and the peers know that it has ended.
   std::string why = "its program has ended";
   if (how == NodeEnd::How::Fenced) why = "it was evicted";
   if (how == NodeEnd::How::Failed) why = "its program has failed";
@@ -244,7 +244,7 @@ std::vector<NodeEnd> InprocWorld::run(NodeProgram program) {
       for (auto& h : hosts_) h->loop.inject([&h] { fmt::print(stderr, "{}", describe(*h)); });
     });
   }
-  // Only now: threads inherit the blocked signal from the one that starts them.
+  // Only now, because threads inherit the blocked signal from their starter.
   for (auto& h : hosts_) {
     if (options_.compute_threads) h->compute.emplace();
     if (options_.io_threads) h->io.emplace();
@@ -281,7 +281,7 @@ void InprocWorld::run_loops() {
   }
 }
 
-// A hang is a report: who still runs and waits for what, and what happened last.
+// Reports a hang: the running programs, the operations they wait for, and the last events.
 void InprocWorld::give_up() {
   std::string text;
   for (const std::string& answer : ask_loops([](Host& h) { return describe(h); })) text += answer;

@@ -3,8 +3,8 @@
 //   InprocWorld world({.nodes = 4, .loops = 2}, files);
 //   for (const NodeEnd& end : world.run(program)) ...       // the same program that is simulated
 //
-// The first view has all nodes. A program that returns leaves; one that throws is a crash to the
-// others; one that throws Fenced is started anew as the next incarnation.
+// The first view has all nodes. A program that returns leaves the job. One that throws is a crash
+// for the others. One that throws Fenced is started again as the next incarnation.
 #pragma once
 
 #include <condition_variable>
@@ -32,38 +32,38 @@ namespace shoal {
 
 struct InprocOptions {
   std::size_t nodes = 1;  // 0..nodes-1 take part from the start
-  std::size_t loops = 1;  // threads; node n lives on loop n % loops
+  std::size_t loops = 1;  // threads; node n belongs to loop n % loops
   Seed seed{};
-  // One more per loop for work(), and one that reads and writes files. Else the loop does it.
+  // Two more threads per loop: for work(), and for files. Otherwise the loop does both.
   bool compute_threads = false;
   bool io_threads = false;
-  Duration limit = std::chrono::seconds(60);  // wall clock; a run that lasts longer has hung
+  Duration limit = std::chrono::seconds(60);  // wall clock; a longer run counts as hung
   Duration stall_after = std::chrono::seconds(5);
-  CoordinatorOptions coordinator{};  // expected is set to `nodes`
+  CoordinatorOptions coordinator{};  // `expected` is set to `nodes`
   std::function<Role(NodeId)> role = [](NodeId) { return Role::Worker; };
-  std::function<HostId(NodeId)> host = [](NodeId) { return HostId(0); };  // what it says it is on
-  // What carries the messages of one life of a node, made on the thread of its loop. Empty: an
-  // InprocEndpoint.
+  // The host that a node claims to be on.
+  std::function<HostId(NodeId)> host = [](NodeId) { return HostId(0); };
+  // Makes the endpoint of an incarnation, on the thread of its loop. Empty: an InprocEndpoint.
   std::function<std::unique_ptr<LiveEndpoint>(LiveLoop&, Env&, NodeId, Incarnation)> endpoint = {};
-  // Dumps the flight recorder to stderr: SIGUSR1, say. The signal stays blocked in the calling
-  // thread. 0: none.
+  // A signal, for example SIGUSR1, that dumps the flight recorder to stderr. It stays blocked in
+  // the calling thread. 0: none.
   int dump_signal = 0;
 };
 
-// How one life of a node ended.
+// The end of an incarnation of a node.
 struct NodeEnd {
   enum class How : std::uint8_t { Returned, Failed, Killed, Fenced };
   NodeId node;
   Incarnation incarnation;
   How how = How::Returned;
-  std::exception_ptr error;  // of Failed
+  std::exception_ptr error;  // if Failed
 };
 
-// Thread safety: run() blocks its caller; recorder() is for before and after it. Everything else
-// may be called from any thread, also by the programs, and takes effect a little later.
-// Invariants:
-// 1. A life is made, used and destroyed by the thread of its loop.
-// 2. A node has one life at a time in the net: the old one is detached before the new one attaches.
+// Thread safety: run() blocks its caller; recorder() is for before and after it. All other methods
+// may be called from any thread, also by the programs, and take effect a little later. Invariants:
+// 1. An incarnation is made, used and destroyed by the thread of its loop.
+// 2. A node has one incarnation at a time in the net: the old one is detached before the new one
+//    attaches.
 class InprocWorld {
  public:
   using MakeFiles = std::function<std::unique_ptr<Files>(Env& env, NodeId node)>;
@@ -73,15 +73,16 @@ class InprocWorld {
   InprocWorld(const InprocWorld&) = delete;
   InprocWorld& operator=(const InprocWorld&) = delete;
 
-  // Runs until every node has ended, in the order of the ends. Throws Error when that takes longer
-  // than the limit, after the flight recorder was dumped to stderr. Once per world.
+  // Runs until every node has ended; returns the ends in order. Throws Error if this takes longer
+  // than the limit, after dumping the flight recorder to stderr. Call it once per world.
   std::vector<NodeEnd> run(NodeProgram program);
 
-  // The node's program is cancelled and its endpoint is dead; the peers get PeerLost, then a view.
+  // Cancels the node's program and ends its endpoint; the peers get PeerLost, then a view.
   void kill(NodeId node);
-  // As the next incarnation; kills the present one first. Also for a node that joins.
+  // Starts the node as the next incarnation; kills the present one first. Also for a node that
+  // joins.
   void restart(NodeId node);
-  // The node lives, but is out of the view: it gets Fenced, and comes back as a new incarnation.
+  // The node is alive, but out of the view: it gets Fenced, and returns as a new incarnation.
   void evict(NodeId node, const std::string& why);
 
   InprocNet& net() { return net_; }
@@ -99,7 +100,7 @@ class InprocWorld {
   Host& host(NodeId node) { return *hosts_[node.value() % hosts_.size()]; }
   std::unique_ptr<LiveEndpoint> make_endpoint(LiveLoop& loop, Env& env, LifeId id);
   void start(NodeId node);  // REQUIRES: mutex_ is held
-  // By the thread of the node's loop.
+  // On the thread of the node's loop.
   void begin(LifeId id);
   Task<void> live(Life& life);
   void end(Life& life, NodeEnd::How how, std::exception_ptr error);
@@ -122,13 +123,14 @@ class InprocWorld {
 
   std::mutex mutex_;
   std::condition_variable ended_;
-  std::map<NodeId, Slot> slots_;  // guarded by mutex_, as are all below
-  std::size_t running_ = 0;       // lives that have begun, or will, and have not been buried
+  std::map<NodeId, Slot> slots_;  // guarded by mutex_, as are all fields below
+  std::size_t running_ = 0;       // incarnations that have begun or will begin, and are not
+                                  // destroyed yet
   bool giving_up_ = false;
   std::vector<NodeEnd> ends_;
 };
 
-// Throws the first error that a node's program failed with.
+// Rethrows the first error of a node's program.
 void rethrow_failure(const std::vector<NodeEnd>& ends);
 
 }  // namespace shoal

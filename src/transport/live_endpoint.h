@@ -1,4 +1,4 @@
-// What a live world does with the endpoint of one of its nodes, whatever carries its messages.
+// The part of a live node's endpoint that does not depend on the transport.
 #pragma once
 
 #include <cstdint>
@@ -18,22 +18,23 @@
 namespace shoal {
 
 // Thread safety: none; it belongs to the thread of its loop. Invariant: operations are parked only
-// once it is not Open, and end with Fenced, or wait to be cancelled when it is Dead.
+// when it is not Open; they end with Fenced, or wait to be cancelled when it is Dead.
 class LiveEndpoint : public Endpoint, public StallSource {
  public:
-  // A view arrived: who is not in it is lost.
+  // A view has arrived: nodes that it lacks are lost.
   virtual void adopt(const ViewPtr& view) = 0;
-  // That life of a peer is over.
+  // That incarnation of a peer has ended.
   virtual void lose(NodeId peer, Incarnation life, const std::string& why) = 0;
-  // This life was evicted: all operations fail with Fenced, as soon as no peer reads from our
-  // ranges any more, because the program frees them when it hears of it.
+  // This incarnation was evicted: all operations fail with Fenced, but only when no peer reads from
+  // our ranges, because the program then frees them.
   void fence(const std::string& why);
-  // Called when that has happened, or when a peer answered that this life is over.
+  // The hook runs when that has happened, or when a peer has replied that this incarnation has
+  // ended.
   void on_fenced(std::function<void(const std::string& why)> hook) {
     fenced_hook_ = std::move(hook);
   }
-  // This life is over. Operations neither complete nor fail from now on, the peers are told, and
-  // `quiet` is called as soon as no peer reads from our ranges any more: then cancel the program.
+  // This incarnation has ended. From now on operations neither complete nor fail, and the peers are
+  // told. `quiet` is called as soon as no peer reads from our ranges: then cancel the program.
   virtual void die(const std::string& why, std::function<void()> quiet) = 0;
 
  protected:
@@ -42,18 +43,18 @@ class LiveEndpoint : public Endpoint, public StallSource {
   explicit LiveEndpoint(Env& env) : env_(&env) {}
   State state() const { return state_; }
   void dead() { state_ = State::Dead; }
-  const std::exception_ptr& fenced() const { return fenced_; }  // what operations fail with
-  // An operation that will end when the endpoint is quiet, or be cancelled.
+  const std::exception_ptr& fenced() const { return fenced_; }  // the error of operations
+  // An operation that ends when the endpoint is quiet, or is cancelled.
   void park(SendOp& op) { parked_.push_back(&op); }
   void unpark(SendOp& op) { std::erase(parked_, &op); }
-  // The dead do not speak.
+  // Records nothing once the node is dead.
   void record(EventKind kind, NodeId peer, const Tag& tag, Bytes size, std::uint64_t c) {
     if (state_ != State::Dead) env_->record(message_event(kind, peer, tag, size, c));
   }
   Env& env() { return *env_; }
 
  private:
-  // Takes back what it can, and calls `quiet` when no peer reads from our ranges any more.
+  // Withdraws messages where possible, and calls `quiet` when no peer reads from our ranges.
   virtual void quiesce(std::function<void()> quiet) = 0;
   virtual void fail_receives(const std::exception_ptr& error) = 0;
 

@@ -66,7 +66,7 @@ Handshake::State Handshake::advance(TcpStream& stream) {
   if (state_ == State::Hello) {
     const std::string_view hello = stream.arrived();
     const std::size_t known = std::min(hello.size(), kMagic.size());
-    // What does not even begin as a hello is not waited for any longer.
+    // A greeting that begins wrongly is refused without waiting for the rest.
     if (hello.substr(0, known) != kMagic.substr(0, known))
       return fail("it does not speak shoal's control protocol");
     if (hello.size() < kHelloSize) return state_;
@@ -90,7 +90,7 @@ Handshake::State Handshake::advance(TcpStream& stream) {
     if (!token_.proves(message(other), bytes))
       return fail(
           "it has another token: it belongs to another job, or one of the two was started without "
-          "the token that the launcher hands on");
+          "the token that the launcher passes on");
     stream.take(proof.size());
     state_ = State::Done;
   }

@@ -1,10 +1,9 @@
-// The handshake of a control link: both sides say hello, then each proves that it knows the job's
-// token, by an HMAC over both nonces. The token itself never travels, and a proof is good for one
-// link and one side of it only.
+// The handshake of a control link: both sides greet, then each proves by an HMAC over both nonces
+// that it knows the job's token. The token itself is never sent, and a proof is valid for one link
+// and one side only.
 //
-//   both:      magic (8), version (4), nonce (32)
-//   both:      HMAC-SHA256(token, role, nonce of the connector, nonce of the listener, version)
-//   (32)
+//   both:   magic (8), version (4), nonce (32)
+//   both:   HMAC-SHA256(token, role, nonce of the connector, nonce of the listener, version) (32)
 #pragma once
 
 #include <array>
@@ -26,11 +25,11 @@ class Handshake {
   Handshake(const JobToken& token, HandshakeRole role, std::uint32_t version);
 
   enum class State : std::uint8_t { Hello, Proof, Done, Failed };
-  void begin(TcpStream& stream);  // says hello
-  // Takes what has arrived; to be called whenever something has.
+  void begin(TcpStream& stream);  // sends the greeting
+  // Processes the bytes that have arrived; call it whenever there are new ones.
   State advance(TcpStream& stream);
   State state() const { return state_; }
-  const std::string& why() const { return why_; }  // Failed: what is wrong with the other side
+  const std::string& why() const { return why_; }  // Failed: the problem with the other side
 
  private:
   State fail(std::string why);

@@ -30,7 +30,7 @@ Addresses look_up(const std::string& host, const std::string& port, bool passive
   addrinfo* found = nullptr;
   const int error = getaddrinfo(host.c_str(), port.c_str(), &hints, &found);
   if (error != 0)
-    throw ConfigError(fmt::format("the host \"{}\" cannot be looked up: {}. Is its name right?",
+    throw ConfigError(fmt::format("the host \"{}\" cannot be looked up: {}. Is the name right?",
                                   host, gai_strerror(error)));
   return {found, &freeaddrinfo};
 }
@@ -53,11 +53,11 @@ HostAndPort split(const std::string& address) {
   }
   if (!good)
     throw ConfigError(
-        fmt::format("\"{}\" is no address of a process: HOST:PORT is needed", address));
+        fmt::format("\"{}\" is not the address of a process; expected HOST:PORT", address));
   return parts;
 }
 
-// Messages are small and waited for.
+// Messages are small, and waited for.
 void set_no_delay(int descriptor) {
   const int one = 1;
   SHOAL_CHECK_EQ(setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one), 0);
@@ -86,7 +86,7 @@ int listen_on(const std::string& host, std::uint16_t port) {
   const addrinfo& a = *addresses;
   const int descriptor = socket(a.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   SHOAL_CHECK(descriptor >= 0, "socket: {}", std::strerror(errno));
-  const int one = 1;  // Connections of an earlier process that wait for their end do not matter.
+  const int one = 1;  // closing connections of an earlier process do not matter
   setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
   if (bind(descriptor, a.ai_addr, a.ai_addrlen) == 0 && listen(descriptor, SOMAXCONN) == 0)
     return descriptor;
@@ -127,7 +127,7 @@ int accept_from(int listening, std::string& peer) {
   socklen_t size = sizeof address;
   auto* const generic = reinterpret_cast<sockaddr*>(&address);
   const int descriptor = accept4(listening, generic, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
-  if (descriptor < 0) return -1;  // None, or one that has gone again.
+  if (descriptor < 0) return -1;  // none, or it was closed already
   set_no_delay(descriptor);
   std::array<char, NI_MAXHOST> host{};
   std::array<char, NI_MAXSERV> port{};

@@ -14,7 +14,8 @@
 namespace shoal {
 namespace {
 
-// Whoever does not take what has arrived is not read any further: more than the largest frame.
+// Maximum of unread bytes, more than the largest frame: beyond it the socket is not read until the
+// user takes some.
 constexpr std::size_t kUnread = std::size_t{17} << 20U;
 constexpr std::size_t kReadOnce = std::size_t{64} << 10U;
 
@@ -40,7 +41,7 @@ void TcpStream::fail(int error) {
   lose(std::strerror(error));
 }
 
-// The hook may destroy us: the last thing to do.
+// The hook may destroy this object, so it is called last.
 void TcpStream::changed() {
   if (!hook_) return;
   const std::function<void()> hook = hook_;
@@ -87,7 +88,7 @@ void TcpStream::write(std::string_view bytes) {
   if (connecting_) return;
   write_some();
   if (!lost()) return set_interest();
-  // Not from within the caller, who is in the middle of something: the loop finds it lost.
+  // Not inside of the caller's call: the loop reports the loss later.
   loop_->defer([this, here = std::weak_ptr<bool>(here_)] {
     if (here.lock() != nullptr) changed();
   });
@@ -125,7 +126,7 @@ void TcpStream::take(std::size_t size) {
     in_.clear();
     taken_ = 0;
   } else if (taken_ > kReadOnce && taken_ > in_.size() / 2) {
-    in_.erase(0, taken_);  // At most half of what was read is moved, so that it stays linear.
+    in_.erase(0, taken_);  // moves at most half of the bytes, so the total work is linear
     taken_ = 0;
   }
   if (!lost()) set_interest();

@@ -1,5 +1,5 @@
-// TcpStream: a non-blocking socket on a loop. It reads what comes, writes what it can, and calls
-// back when something has changed.
+// TcpStream: a non-blocking socket on a loop. It reads and writes as the socket allows, and calls a
+// hook after changes.
 #pragma once
 
 #include <cstdint>
@@ -14,29 +14,29 @@ namespace shoal {
 
 // Thread safety: none; it belongs to the thread of its loop. Invariants:
 // 1. The descriptor is watched exactly while it is open.
-// 2. Once lost, nothing is read, written or called back any more.
+// 2. Once lost, it reads, writes and calls nothing.
 class TcpStream {
  public:
-  // Takes the descriptor, connected or (`connecting`) about to be. The loop outlives this.
+  // Takes the descriptor, connected or (`connecting`) about to be. The loop outlives this object.
   TcpStream(LiveLoop& loop, int descriptor, std::string peer, bool connecting);
   ~TcpStream();
   TcpStream(const TcpStream&) = delete;
   TcpStream& operator=(const TcpStream&) = delete;
 
-  // Called when bytes came, the connection was made, or the stream was lost. May destroy the
-  // stream.
+  // Called when bytes have arrived, the connection was made, or the stream was lost. May destroy
+  // the stream.
   void on_change(std::function<void()> hook) { hook_ = std::move(hook); }
-  void write(std::string_view bytes);  // never waits; in vain once lost
+  void write(std::string_view bytes);  // never waits; does nothing once lost
   std::string_view arrived() const { return std::string_view(in_).substr(taken_); }
-  void take(std::size_t size);  // REQUIRES: so many have arrived
-  // Sends what is left and then the end of the stream; what still comes is thrown away.
+  void take(std::size_t size);  // REQUIRES: so many bytes have arrived
+  // Sends the remaining bytes and then the end of the stream; discards further input.
   void finish();
-  void lose(std::string why);  // closes it at once; calls nobody back
+  void lose(std::string why);  // closes it at once, without calling the hook
 
   bool connecting() const { return connecting_; }
   bool lost() const { return descriptor_ < 0; }
   const std::string& why() const { return why_; }
-  int error() const { return error_; }  // of the system, if that was it
+  int error() const { return error_; }  // of the system, if it caused the loss
   const std::string& peer() const { return peer_; }
 
  private:

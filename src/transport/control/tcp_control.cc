@@ -15,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t kLengthSize = 4;
-constexpr Duration kLinger = 1s;  // for the other side to read the last messages and close too
+constexpr Duration kLinger = 1s;  // time for the other side to read the last messages and to close
 
 std::string length_of(std::string_view message) {
   std::string bytes;
@@ -53,7 +53,7 @@ class TcpControlNet::Link final : public ControlLink {
   const std::string& peer() const override { return stream_->peer(); }
 
  private:
-  // Taken as a whole or not at all: receive() may be cancelled between two parts of a frame.
+  // Takes a complete frame or nothing: receive() may be cancelled between two parts of a frame.
   std::optional<std::string> next() {
     std::optional<std::string> message;
     const std::string_view bytes = stream_->arrived();
@@ -63,7 +63,7 @@ class TcpControlNet::Link final : public ControlLink {
       size |= static_cast<std::uint64_t>(static_cast<unsigned char>(bytes[i])) << (8 * i);
     if (size > kControlFrameMax) {
       stream_->lose(
-          fmt::format("it sent a frame of {} bytes, and {} are the most", size, kControlFrameMax));
+          fmt::format("it sent a frame of {} bytes; the maximum is {}", size, kControlFrameMax));
       net_->say(fmt::format("dropped the link to {}: {}", peer(), stream_->why()));
       return message;
     }
@@ -83,7 +83,7 @@ TcpControlNet::TcpControlNet(LiveLoop& loop, TcpControlOptions options)
   const std::string host = options_.advertise.empty() ? options_.listen : options_.advertise;
   if (is_wildcard(host))
     throw ConfigError(
-        fmt::format("{} means every address of this machine; say also by which one "
+        fmt::format("{} means all addresses of this machine; also give the one by which "
                     "the others reach it",
                     host));
   listening_ = listen_on(options_.listen, options_.port);
@@ -116,7 +116,7 @@ void TcpControlNet::take_connections() {
 void TcpControlNet::welcome(int descriptor, std::string peer) {
   if (guests_.size() >= options_.handshakes_max) {
     close(descriptor);
-    return say(fmt::format("turned away {}: {} others have not proven themselves yet", peer,
+    return say(fmt::format("refused {}: {} other connections have not proven themselves yet", peer,
                            guests_.size()));
   }
   const std::uint64_t id = ++last_;
@@ -133,7 +133,7 @@ void TcpControlNet::welcome(int descriptor, std::string peer) {
 
 void TcpControlNet::advance(std::uint64_t id) {
   const auto it = guests_.find(id);
-  if (it == guests_.end()) return;  // A deferred call, after its end.
+  if (it == guests_.end()) return;  // a deferred call after its end
   Guest& guest = it->second;
   const Handshake::State state = guest.handshake.advance(*guest.stream);
   if (state == Handshake::State::Failed) return turn_away(id, guest.handshake.why());
@@ -155,8 +155,8 @@ void TcpControlNet::turn_away(std::uint64_t id, const std::string& why) {
   close_gently(std::move(guest.mapped().stream));
 }
 
-// Closing a socket with unread bytes resets the connection, and the other side may lose what we
-// sent last. So send the end of the stream, and read on until the other side's.
+// Closing a socket with unread bytes resets the connection, and the other side may lose our last
+// messages. So send the end of the stream, and read until the other side's end.
 void TcpControlNet::close_gently(std::unique_ptr<TcpStream> stream) {
   stream->on_change(nullptr);
   stream->finish();
@@ -180,7 +180,7 @@ Task<std::unique_ptr<ControlLink>> TcpControlNet::connect(std::string address) {
   Handshake handshake(options_.token, HandshakeRole::Connector, options_.version);
   Signal changed;
   bool late = false;
-  // Ends with this frame, however it ends.
+  // Cancelled with this frame, however it ends.
   struct Alarm {
     LiveLoop* loop;
     LiveLoop::Timer timer;

@@ -1,5 +1,5 @@
-// TcpControlNet: control links over TCP, between processes that have proven to each other that
-// they know the job's token. Messages are frames: their length (4 bytes), then their bytes.
+// TcpControlNet: control links over TCP, between processes that have proven to each other that they
+// know the job's token. Messages are frames: a length (4 bytes), then the bytes.
 //
 //   TcpControlNet net(loop, {.token = token});
 //   std::unique_ptr<ControlLink> link = co_await net.connect("127.0.0.1:4711");
@@ -26,20 +26,21 @@ inline constexpr std::size_t kControlFrameMax = std::size_t{16} << 20U;
 
 struct TcpControlOptions {
   JobToken token;
-  std::string listen = "127.0.0.1";  // only this machine reaches that
+  std::string listen = "127.0.0.1";  // by default only this machine can connect
   std::uint16_t port = 0;            // 0: the system chooses
-  std::string advertise{};           // the host that others connect to; "": as `listen`
+  std::string advertise{};           // the host that others connect to; "": the same as `listen`
   std::uint32_t version = kControlVersion;
   Duration handshake_limit = std::chrono::seconds(2);
-  std::size_t handshakes_max = 64;                     // at a time; more are turned away
-  std::function<void(const std::string& line)> log{};  // who was turned away and why; may be null
+  std::size_t handshakes_max = 64;  // concurrent ones; more are refused
+  // Gets refused connections and the reasons; may be null.
+  std::function<void(const std::string& line)> log{};
 };
 
 // Thread safety: none; it belongs to the thread of its loop. Invariant: every connection is in
-// exactly one place: shaking hands, waiting to be accepted, a ControlLink's, or closing.
+// exactly one state: handshake, waiting to be accepted, owned by a ControlLink, or closing.
 class TcpControlNet final : public ControlNet {
  public:
-  // Listens at once. Throws ConfigError where that is impossible. The loop outlives this, and this
+  // Listens at once. Throws ConfigError if that is impossible. The loop outlives this object, which
   // outlives its links.
   TcpControlNet(LiveLoop& loop, TcpControlOptions options);
   ~TcpControlNet() override;
@@ -47,7 +48,7 @@ class TcpControlNet final : public ControlNet {
   TcpControlNet& operator=(const TcpControlNet&) = delete;
 
   std::string address() const override { return address_; }
-  // A name that is no numeric address is looked up, which may block: publish numeric ones.
+  // A name that is not a numeric address is looked up, which may block: publish numeric ones.
   Task<std::unique_ptr<ControlLink>> connect(std::string address) override;
   Task<std::unique_ptr<ControlLink>> accept() override;
 
@@ -79,7 +80,7 @@ class TcpControlNet final : public ControlNet {
   std::map<std::uint64_t, Guest> guests_;
   std::map<std::uint64_t, Closing> closing_;
   std::deque<std::unique_ptr<ControlLink>> accepted_;
-  Signal arrived_;  // one of them
+  Signal arrived_;  // a link has arrived
   bool ending_ = false;
 };
 

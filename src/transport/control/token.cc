@@ -39,8 +39,8 @@ JobToken JobToken::from_hex(std::string_view hex) {
   }
   if (!good)
     throw ConfigError(fmt::format(
-        "the job's token must be {} hexadecimal digits; what is given has {} characters. Pass on "
-        "what the launcher has made",
+        "the job's token must be {} hexadecimal digits; the given one has {} characters. Pass on "
+        "the token that the launcher has made",
         2 * token.bytes_.size(), hex.size()));
   return token;
 }

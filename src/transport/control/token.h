@@ -1,4 +1,5 @@
-// JobToken: the job's secret. Whoever joins proves that it knows it; it is never sent or printed.
+// JobToken: the job's secret. A joining process proves that it knows the token; the token is never
+// sent or printed.
 #pragma once
 
 #include <array>
@@ -9,13 +10,13 @@
 
 namespace shoal {
 
-// Thread safety: as a value's.
+// Thread safety: that of a value.
 class JobToken {
  public:
-  static JobToken random();  // from the system
-  // 64 hexadecimal digits, as hex() gives them; throws ConfigError, which does not repeat them.
+  static JobToken random();  // from the system's random numbers
+  // Parses the form of hex(); throws ConfigError, which does not repeat the digits.
   static JobToken from_hex(std::string_view hex);
-  std::string hex() const;  // to hand to a child, by a way that nobody else can read
+  std::string hex() const;  // to pass to a child in a way that others cannot read
 
   using Proof = std::array<std::uint8_t, 32>;
   Proof prove(std::string_view message) const;  // HMAC-SHA256

@@ -1,4 +1,4 @@
-// Base64 (RFC 4648, with padding): how etcd's JSON carries keys and values.
+// Base64 (RFC 4648, with padding): the form of keys and values in etcd's JSON.
 #pragma once
 
 #include <optional>
@@ -8,6 +8,6 @@
 namespace shoal {
 
 std::string to_base64(std::string_view bytes);
-std::optional<std::string> from_base64(std::string_view text);  // nothing: it is no base64
+std::optional<std::string> from_base64(std::string_view text);  // empty: it is malformed
 
 }  // namespace shoal

@@ -42,7 +42,7 @@ std::string parse_endpoint(const std::string& list, std::string_view part) {
   return fmt::format("{}{}:{}", kScheme, host, *number);
 }
 
-// What passes by itself: a server that starts, stops, has lost its leader or has too much to do.
+// Temporary errors: a server that starts or stops, has no leader, or is overloaded.
 bool is_transient(int code) {
   return code == grpc::kCancelled || code == grpc::kDeadlineExceeded ||
          code == grpc::kResourceExhausted || code == grpc::kUnavailable;
@@ -75,7 +75,7 @@ EtcdCluster::EtcdCluster(LiveLoop& loop, std::vector<std::string> endpoints,
 EtcdCluster::~EtcdCluster() { loop_->remove_stall_source(*this); }
 
 void EtcdCluster::failed(const std::string& endpoint) {
-  // Others may have seen it too, and moved on already.
+  // Other calls may have seen the failure too, and moved on already.
   if (endpoints_[current_] == endpoint) current_ = (current_ + 1) % endpoints_.size();
 }
 
@@ -89,7 +89,7 @@ std::optional<EtcdReply> EtcdCluster::judge(const std::string& url, HttpAnswer a
   if (answer.status == 200) return reply;
   const std::string status = fmt::format("HTTP {}", answer.status);
   reply.refusal = parse_refusal(reply.text.text);
-  // "Not implemented" does not pass: that is a web server of another kind.
+  // "Not implemented" is not temporary: it is a web server of another kind.
   const bool down = answer.status >= 500 && answer.status != 501;
   if (down || (reply.refusal && is_transient(reply.refusal->code))) {
     why = status + ": " +
@@ -128,7 +128,7 @@ std::vector<std::string> EtcdCluster::waiting() {
 
 EtcdCall::EtcdCall(EtcdCluster& cluster, std::string path, HttpClient::Connection connection)
     : cluster_(&cluster), path_(std::move(path)), connection_(connection) {
-  // A new call among others that wait is no progress: they would never be reported.
+  // A new call among waiting ones is no progress, otherwise these would never be reported.
   if (cluster_->calls_.empty()) ++cluster_->progress_;
   cluster_->calls_.push_back(*this);
 }

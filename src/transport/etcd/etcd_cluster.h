@@ -1,4 +1,4 @@
-// The servers of one etcd: which one to ask, and what to do when it does not answer.
+// The servers of one etcd cluster: chooses the server to ask, and reacts to missing answers.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@
 
 namespace shoal {
 
-// "http://HOST:PORT,http://HOST:PORT,..." as a list. Throws ConfigError.
+// Parses "http://HOST:PORT,http://HOST:PORT,...". Throws ConfigError.
 std::vector<std::string> parse_endpoints(const std::string& list);
 
-// An answer: etcd did it, or refused.
+// An answer: etcd executed the call, or refused it.
 struct EtcdReply {
   EtcdText text;
   std::optional<EtcdRefusal> refusal;
 };
 
-// 50 ms, doubled with each step, 500 ms at most.
+// 50 ms, doubled with each step, at most 500 ms.
 class BackOff {
  public:
   Duration next();
@@ -36,21 +36,21 @@ class BackOff {
 
 class EtcdCall;
 
-// Thread safety: none; it belongs to the loop's thread. A call that is not answered is reported as
-// a stall, with the reason of its last failure.
+// Thread safety: none; it belongs to the loop's thread. A call without an answer is reported as a
+// stall, with the reason of its last failure.
 class EtcdCluster final : public StallSource {
  public:
   EtcdCluster(LiveLoop& loop, std::vector<std::string> endpoints, const HttpOptions& options);
   ~EtcdCluster() override;
 
-  // Asks until there is an answer. ask() throws ConfigError when etcd refuses.
+  // Repeats the call until there is an answer. ask() throws ConfigError if etcd refuses.
   Task<EtcdText> ask(std::string path, std::string body);
   Task<EtcdReply> ask_or_refuse(std::string path, std::string body);
 
-  // The server that is asked now; and that it failed, so that the next one is asked from now on.
+  // The present server; and a report that it failed, after which the next one is asked.
   const std::string& endpoint() const { return endpoints_[current_]; }
   void failed(const std::string& endpoint);
-  // What an answer is worth. Nothing: try again, and `why` is the reason. Throws Corrupt.
+  // Interprets an answer. Empty: try again; `why` is the reason. Throws Corrupt.
   static std::optional<EtcdReply> judge(const std::string& url, HttpAnswer answer,
                                         std::string& why);
 
@@ -80,9 +80,9 @@ class EtcdCall : public ListHook<struct InCluster> {
   EtcdCall(const EtcdCall&) = delete;
   EtcdCall& operator=(const EtcdCall&) = delete;
 
-  // Nothing: no answer this time. It has waited as it should; try again.
+  // Empty: no answer this time; it has waited, so try again.
   Task<std::optional<EtcdReply>> attempt(std::string body);
-  // A server may have acted on one of the attempts that had no answer.
+  // A server may have executed one of the unanswered attempts.
   bool maybe_done() const { return maybe_done_; }
 
  private:
@@ -96,7 +96,7 @@ class EtcdCall : public ListHook<struct InCluster> {
   BackOff back_off_;
 };
 
-// The ConfigError for what etcd will not do.
+// Throws the ConfigError for a refusal.
 [[noreturn]] void throw_refused(const EtcdReply& reply);
 
 }  // namespace shoal

@@ -17,7 +17,7 @@ using Json = nlohmann::json;
 
 std::string number(std::int64_t value) { return std::to_string(value); }
 
-// The first key after all that begin with the prefix; a zero byte means: to the end of all keys.
+// The first key after all keys with the prefix; a zero byte means the end of all keys.
 std::string end_of(std::string prefix) {
   while (!prefix.empty() && prefix.back() == '\xff') prefix.pop_back();
   if (prefix.empty()) return {'\0'};
@@ -26,7 +26,7 @@ std::string end_of(std::string prefix) {
 }
 
 Json range_of(const std::string& prefix) {
-  // etcd knows no empty key: everything begins at the zero byte.
+  // etcd has no empty key: the range of all keys begins at the zero byte.
   return {{"key", to_base64(prefix.empty() ? std::string(1, '\0') : prefix)},
           {"range_end", to_base64(end_of(prefix))}};
 }
@@ -43,7 +43,7 @@ Json conditions(const Transaction& transaction) {
   return list;
 }
 
-// That all keys are as the transaction would leave them.
+// The condition that all keys are as the transaction would leave them.
 Json already_done(const Transaction& transaction) {
   Json list = Json::array();
   for (const Change& c : transaction.then) {
@@ -87,7 +87,7 @@ std::string txn(Json when, Json then, Json otherwise) {
 
 // ---- replies
 
-// Thrown inside this file, with what is wrong.
+// Thrown inside this file, with the problem.
 struct Unreadable {
   std::string what;
 };
@@ -111,10 +111,10 @@ std::int64_t number_of(const Json& value, const char* name) {
     const auto number = parse_number<std::int64_t>(value.get_ref<const std::string&>());
     if (number) return *number;
   }
-  throw Unreadable{fmt::format("\"{}\" is no number", name)};
+  throw Unreadable{fmt::format("\"{}\" is not a number", name)};
 }
 
-std::int64_t number_in(const Json& object, const char* name) {  // 0 where it is absent
+std::int64_t number_in(const Json& object, const char* name) {  // 0 if it is absent
   const Json* value = find(object, name);
   return value == nullptr ? 0 : number_of(*value, name);
 }
@@ -122,16 +122,16 @@ std::int64_t number_in(const Json& object, const char* name) {  // 0 where it is
 bool flag_in(const Json& object, const char* name) {
   const Json* value = find(object, name);
   if (value == nullptr) return false;
-  if (!value->is_boolean()) throw Unreadable{fmt::format("\"{}\" is no boolean", name)};
+  if (!value->is_boolean()) throw Unreadable{fmt::format("\"{}\" is not a boolean", name)};
   return value->get<bool>();
 }
 
 std::string bytes_in(const Json& object, const char* name) {
   const Json* value = find(object, name);
   if (value == nullptr) return {};
-  if (!value->is_string()) throw Unreadable{fmt::format("\"{}\" is no string", name)};
+  if (!value->is_string()) throw Unreadable{fmt::format("\"{}\" is not a string", name)};
   std::optional<std::string> bytes = from_base64(value->get_ref<const std::string&>());
-  if (!bytes) throw Unreadable{fmt::format("\"{}\" is no base64", name)};
+  if (!bytes) throw Unreadable{fmt::format("\"{}\" is not base64", name)};
   return std::move(*bytes);
 }
 
@@ -139,7 +139,7 @@ const Json& list_in(const Json& object, const char* name) {
   static const Json kNone = Json::array();
   const Json* value = find(object, name);
   if (value == nullptr) return kNone;
-  if (!value->is_array()) throw Unreadable{fmt::format("\"{}\" is no list", name)};
+  if (!value->is_array()) throw Unreadable{fmt::format("\"{}\" is not a list", name)};
   return *value;
 }
 
@@ -158,7 +158,7 @@ EtcdItem item_of(const Json& kv) {
 
 EtcdEvent event_of(const Json& json) {
   EtcdItem item = item_of(member(json, "kv"));
-  const Json* type = find(json, "type");  // Absent: it is a put.
+  const Json* type = find(json, "type");  // absent: it is a put
   EtcdEvent event;
   event.modified = item.entry.modified;
   event.change.key = std::move(item.entry.key);
@@ -171,7 +171,7 @@ EtcdEvent event_of(const Json& json) {
   return event;
 }
 
-// Runs `read` on the parsed text; whatever fails becomes Corrupt.
+// Runs `read` on the parsed text; any failure becomes Corrupt.
 template <class Read>
 auto reading(const EtcdText& text, Read read) {
   try {
@@ -221,7 +221,8 @@ std::string repeat_request(const Transaction& transaction) {
 Committed repeated(const Transaction& transaction, const TxnReply& reply) {
   const bool applied_now = reply.succeeded != transaction.when.empty();
   if (applied_now) return {.succeeded = true, .revision = reply.revision};
-  // The other branch has read the keys. Are they as we would have left them, all since one moment?
+  // The other branch has read the keys. Checks whether they are as we would have left them, all
+  // since one revision.
   Revision at = 0;
   for (const Change& change : transaction.then) {
     const auto it = std::ranges::find_if(
@@ -300,7 +301,7 @@ bool parse_keepalive(const EtcdText& text) {
 std::optional<EtcdRefusal> parse_refusal(const std::string& text) {
   const Json json = Json::parse(text, nullptr, false);
   if (!json.is_object()) return std::nullopt;
-  // Of a stream the error is an object of its own.
+  // In a stream the error is an object of its own.
   const auto error = json.find("error");
   const bool nested = error != json.end() && error->is_object();
   const Json& refusal = nested ? *error : json;

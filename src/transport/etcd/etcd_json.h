@@ -1,6 +1,6 @@
-// etcd's JSON, both ways. The one place that knows its oddities, and the JSON library, is
-// etcd_json.cc: 64-bit numbers are strings, keys and values are base64, fields that are zero or
-// false or empty are absent.
+// Converts to and from etcd's JSON. Only etcd_json.cc knows its oddities, and the JSON library:
+// 64-bit numbers are strings, keys and values are base64, and fields that are zero, false or empty
+// are absent.
 #pragma once
 
 #include <optional>
@@ -11,13 +11,13 @@
 
 namespace shoal {
 
-// What a server said. Whatever cannot be read below is Corrupt, and names the URL.
+// A server's response. If it cannot be parsed below, Corrupt names the URL.
 struct EtcdText {
   std::string url;
   std::string text;
 };
 
-// etcd understood, and does not do it.
+// etcd understood the call, and refuses it.
 struct EtcdRefusal {
   int code = 0;  // of gRPC
   std::string message;
@@ -41,7 +41,7 @@ struct RangeReply {
 struct TxnReply {
   bool succeeded = false;
   Revision revision = 0;
-  std::vector<EtcdItem> items;  // of all the keys that the taken branch reads
+  std::vector<EtcdItem> items;  // of all keys that the taken branch reads
 };
 struct EtcdEvent {
   Change change;
@@ -50,35 +50,35 @@ struct EtcdEvent {
 struct WatchReply {
   bool created = false;
   bool cancelled = false;
-  Revision compacted = 0;  // the first revision that is left, where that is why it was cancelled
+  Revision compacted = 0;  // the first remaining revision, if compaction caused the cancellation
   std::vector<EtcdEvent> events;
-  std::string error;  // the stream ends with it
+  std::string error;  // ends the stream
 };
 
 std::string get_request(const std::string& key);
 std::string prefix_request(const std::string& prefix);
-std::string count_request(const std::string& prefix);  // no entries: only the revision
+std::string count_request(const std::string& prefix);  // without entries: only the revision
 std::string watch_request(const std::string& prefix, Revision from);
 std::string grant_request(Duration ttl);
 std::string lease_request(LeaseId lease);
 
 std::string txn_request(const Transaction& transaction);
-// The same, for when it may have been applied already: tells that apart from other outcomes, in one
-// step on the server. Read the reply by repeated().
+// The same, when it may have been applied already: the server tells that case from others in one
+// step. Parse the reply by repeated().
 std::string repeat_request(const Transaction& transaction);
 Committed repeated(const Transaction& transaction, const TxnReply& reply);
 
 RangeReply parse_range(const EtcdText& text);
 TxnReply parse_txn(const EtcdText& text);
 WatchReply parse_watch(const EtcdText& line);
-Revision parse_header(const EtcdText& text);  // what every answer has
+Revision parse_header(const EtcdText& text);  // present in every answer
 LeaseId parse_grant(const EtcdText& text);
-bool parse_keepalive(const EtcdText& text);                         // false: the lease is gone
-std::optional<EtcdRefusal> parse_refusal(const std::string& text);  // nothing: it is none
+bool parse_keepalive(const EtcdText& text);                         // false: the lease has ended
+std::optional<EtcdRefusal> parse_refusal(const std::string& text);  // empty: it is not a refusal
 
-// The Corrupt for an answer that is no etcd's.
+// Throws the Corrupt for an answer that is not from etcd.
 [[noreturn]] void throw_no_etcd(const EtcdText& text, const std::string& what);
-// At most 100 characters of it, each printable.
+// At most 100 characters of it, unprintable ones replaced.
 std::string excerpt(const std::string& text);
 
 }  // namespace shoal

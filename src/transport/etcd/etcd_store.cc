@@ -15,7 +15,7 @@ std::string checked_prefix(const std::string& prefix) {
   if (prefix.size() > 1 && prefix.ends_with('/')) return prefix;
   throw ConfigError(fmt::format(
       "the prefix of a job's keys in etcd is '{}'; it must be like shoal/JOB/, with a slash at the "
-      "end, so that no job's keys are another's",
+      "end, so that the keys of different jobs differ",
       prefix));
 }
 
@@ -59,7 +59,7 @@ Task<Committed> EtcdStore::commit(Transaction transaction) {
     if (reply->refusal->code != grpc::kNotFound) throw_refused(*reply);
     break;
   }
-  // A lease is gone; the refusal does not tell the revision.
+  // A lease has ended; the refusal does not contain the revision.
   const EtcdText text = co_await cluster_->ask("/v3/kv/range", count_request(prefix_));
   Committed failed;
   failed.revision = parse_header(text);
@@ -72,7 +72,7 @@ std::unique_ptr<Watch> EtcdStore::watch(std::string prefix) {
 
 Task<LeaseId> EtcdStore::grant(Duration ttl) {
   SHOAL_CHECK(ttl > Duration::zero(), "a lease of {} s", seconds(ttl));
-  // A lease that was granted to a lost answer has no keys, and runs out.
+  // If the answer is lost, the granted lease has no keys, and expires.
   const EtcdText text = co_await cluster_->ask("/v3/lease/grant", grant_request(ttl));
   co_return parse_grant(text);
 }

@@ -10,8 +10,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A server that is frozen or cut off looks like one where nothing happens. After so much silence it
-// is asked for anything that needs the whole cluster.
+// A frozen or unreachable server looks like one without events. After this silence it is sent a
+// request that needs the whole cluster.
 constexpr Duration kSilence = 1s;
 constexpr const char* kPath = "/v3/watch";
 
@@ -39,7 +39,7 @@ Task<Change> EtcdWatch::next() {
   co_return change;
 }
 
-// The present entries, as changes of what is known.
+// Reports the present entries as changes of the known ones.
 Task<void> EtcdWatch::read_all() {
   const EtcdText text = co_await cluster_->ask("/v3/kv/range", prefix_request(prefix_));
   RangeReply reply = parse_range(text);
@@ -65,7 +65,7 @@ void EtcdWatch::open() {
   stream_ = cluster_->http().stream(stream_at_ + kPath, watch_request(prefix_, next_));
 }
 
-// Takes the whole lines that have come in.
+// Processes the complete lines that have arrived.
 void EtcdWatch::read_stream() {
   std::string& text = stream_->answer().body;
   std::size_t at = 0;
@@ -80,7 +80,8 @@ void EtcdWatch::read_stream() {
 
 void EtcdWatch::take(WatchReply reply) {
   if (reply.created) back_off_.reset();
-  // A revision may have several events. All are in one reply, so only its end completes it.
+  // A revision may have several events. All are in one reply, so only its end completes the
+  // revision.
   Revision after = next_;
   for (EtcdEvent& event : reply.events) {
     after = std::max(after, event.modified + 1);
@@ -102,7 +103,7 @@ void EtcdWatch::take(EtcdEvent event) {
   news_.push_back(std::move(event.change));
 }
 
-// Throws where the stream ended for a reason that stays.
+// Throws if the stream ended for a permanent reason.
 Task<void> EtcdWatch::leave_stream() {
   const std::unique_ptr<HttpTransfer> stream = std::move(stream_);
   if (stream->ended()) {
@@ -116,7 +117,8 @@ Task<void> EtcdWatch::leave_stream() {
   co_await cluster_->env().sleep(delay);
 }
 
-// Until there is more than what was seen, the stream ends, or its server turns out to be dead.
+// Waits until there are more than `seen` bytes, the stream ends, or its server turns out to be
+// dead.
 Task<void> EtcdWatch::wait(std::uint64_t seen) {
   const bool news = co_await timeout(cluster_->env(), kSilence, stream_->more_than(seen));
   if (news) co_return;
@@ -131,7 +133,7 @@ Task<void> EtcdWatch::wait(std::uint64_t seen) {
   } else if (reply->refusal) {
     throw_refused(*reply);
   } else if (parse_header(reply->text) + 1 < next_) {
-    stream_.reset();  // The store was set back, by a restored backup: nothing known of it holds.
+    stream_.reset();  // a restored backup has reset the store, so nothing known of it holds
     next_ = 0;
   }
 }

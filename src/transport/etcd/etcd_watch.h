@@ -1,4 +1,4 @@
-// Follows the keys of a prefix in an etcd, across restarts of its servers and compactions.
+// Follows the keys of a prefix in etcd, across restarts of its servers and compactions.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 namespace shoal {
 
 // Thread safety: none; it belongs to the loop's thread. Invariants:
-// 1. Every change of a revision below next_ is in what was given out or in news_, or was followed
-//    by another of the same key that is.
-// 2. known_ is what whoever follows knows once he has taken all of news_.
-// A stream, and what it has brought in, stays between calls: a cancelled next() loses nothing.
+// 1. Every change of a revision below next_ was returned or is in news_, or was superseded by a
+//    later such change of the same key.
+// 2. known_ is the state that a reader has after taking all of news_. A stream, and the data that
+//    it has brought, stays between calls: a cancelled next() loses nothing.
 class EtcdWatch final : public Watch {
  public:
-  // Keys are given without `job`.
+  // Keys are reported without `job`.
   EtcdWatch(EtcdCluster& cluster, std::string job, const std::string& prefix)
       : cluster_(&cluster), job_(std::move(job)), prefix_(job_ + prefix) {}
 
@@ -37,12 +37,12 @@ class EtcdWatch final : public Watch {
   EtcdCluster* cluster_;
   const std::string job_;
   const std::string prefix_;
-  Revision next_ = 0;  // 0: what is there must be read
+  Revision next_ = 0;  // 0: the present entries must be read
   std::map<std::string, Revision> known_;
   std::deque<Change> news_;
   std::unique_ptr<HttpTransfer> stream_;
   std::string stream_at_;     // its endpoint
-  bool stream_over_ = false;  // etcd said that it brings no more
+  bool stream_over_ = false;  // etcd has ended it
   BackOff back_off_;
 };
 

@@ -11,7 +11,7 @@
 namespace shoal {
 namespace {
 
-// More than any etcd sends at once; a server that talks without end must not fill the memory.
+// More than etcd ever sends at once; an endless answer must not fill the memory.
 constexpr std::size_t kBodyMax = std::size_t{64} << 20U;
 
 void check(CURLMcode code, const char* call) {
@@ -31,12 +31,13 @@ long milliseconds(Duration d) {
 
 }  // namespace
 
-// What libcurl calls. None of them calls libcurl, or runs a coroutine: they only make them ready.
+// Callbacks of libcurl. None of them calls libcurl or runs a coroutine: they only make coroutines
+// ready.
 struct HttpCallbacks {
   static std::size_t received(const char* data, std::size_t size, std::size_t n, void* user) {
     auto& transfer = *static_cast<HttpTransfer*>(user);
     transfer.too_large_ = transfer.answer_.body.size() + size * n > kBodyMax;
-    if (transfer.too_large_) return 0;  // Ends the transfer.
+    if (transfer.too_large_) return 0;  // ends the transfer
     transfer.answer_.body.append(data, size * n);
     transfer.received_ += size * n;
     transfer.changed_.notify_all();
@@ -75,7 +76,7 @@ struct HttpCallbacks {
     curl_easy_getinfo(transfer.easy_, CURLINFO_REQUEST_SIZE, &request_size);
     answer.status = static_cast<int>(status);
     answer.sent = request_size > 0;
-    // An answer that is too large is no etcd's; whoever reads what there is of it will say so.
+    // An answer that is too large is not from etcd; its reader will report that.
     if (code != CURLE_OK && !transfer.too_large_) {
       const std::string text = transfer.error_.c_str();
       answer.failure = text.empty() ? curl_easy_strerror(code) : text;
@@ -143,13 +144,13 @@ std::unique_ptr<HttpTransfer> HttpClient::begin(const std::string& url, std::str
   transfer->body_ = std::move(body);
   transfer->error_.assign(CURL_ERROR_SIZE, '\0');
   curl_slist* headers = curl_slist_append(nullptr, "Content-Type: application/json");
-  headers = curl_slist_append(headers, "Expect:");  // A round trip less for large bodies.
+  headers = curl_slist_append(headers, "Expect:");  // saves a round trip for large bodies
   transfer->headers_ = headers;
 
   set(easy, CURLOPT_URL, url.c_str());
   set(easy, CURLOPT_PROTOCOLS_STR, "http");
   set(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
-  set(easy, CURLOPT_NOPROXY, "*");  // A cluster's etcd is not behind the proxy of its users.
+  set(easy, CURLOPT_NOPROXY, "*");  // a cluster's etcd is not behind the proxy of its users
   set(easy, CURLOPT_NOSIGNAL, 1L);
   set(easy, CURLOPT_TCP_NODELAY, 1L);
   set(easy, CURLOPT_HTTPHEADER, headers);
@@ -161,7 +162,7 @@ std::unique_ptr<HttpTransfer> HttpClient::begin(const std::string& url, std::str
   set(easy, CURLOPT_ERRORBUFFER, transfer->error_.data());
   set(easy, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(options_.connect_timeout));
   set(easy, CURLOPT_TIMEOUT_MS, milliseconds(limit));
-  set(easy, CURLOPT_TCP_KEEPALIVE, 1L);  // For streams, whose end may never reach us.
+  set(easy, CURLOPT_TCP_KEEPALIVE, 1L);  // for streams, whose end may never reach us
   set(easy, CURLOPT_TCP_KEEPIDLE, 2L);
   set(easy, CURLOPT_TCP_KEEPINTVL, 1L);
   const long fresh = connection == Connection::Fresh ? 1 : 0;

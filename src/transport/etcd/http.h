@@ -1,4 +1,4 @@
-// HTTP requests in the live loop. The one place that knows libcurl is http.cc.
+// HTTP requests in the live loop. Only http.cc uses libcurl.
 #pragma once
 
 #include <chrono>
@@ -16,17 +16,17 @@ namespace shoal {
 
 struct HttpOptions {
   Duration connect_timeout = std::chrono::milliseconds(300);
-  Duration request_timeout = std::chrono::seconds(2);  // of a whole request; streams have none
+  Duration request_timeout = std::chrono::seconds(2);  // for a whole request; streams have none
 };
 
 struct HttpAnswer {
-  int status = 0;  // 0: there is none
+  int status = 0;  // 0: there is no answer
   std::string body;
-  std::string failure;  // why the answer is missing or incomplete; "": it is complete
-  bool sent = false;    // some of the request may have reached the server
+  std::string failure;  // the reason for a missing or incomplete answer; "": it is complete
+  bool sent = false;    // part of the request may have reached the server
 };
 
-// A request that is under way. It ends when it is destroyed, at the latest.
+// A request in progress. Destroying it ends it.
 class HttpTransfer {
  public:
   HttpTransfer() = default;
@@ -35,8 +35,8 @@ class HttpTransfer {
   HttpTransfer& operator=(const HttpTransfer&) = delete;
 
   bool ended() const { return ended_; }
-  std::uint64_t received() const { return received_; }  // bytes, in all
-  HttpAnswer& answer() { return answer_; }  // its body grows; whoever reads a stream cuts it
+  std::uint64_t received() const { return received_; }  // bytes, in total
+  HttpAnswer& answer() { return answer_; }  // its body grows; the reader of a stream cuts it
   // Waits for more than `seen` bytes, or the end.
   Task<void> more_than(std::uint64_t seen);
 
@@ -52,16 +52,16 @@ class HttpTransfer {
   std::uint64_t received_ = 0;
   bool ended_ = false;
   bool too_large_ = false;
-  std::string error_;  // libcurl writes its text here
+  std::string error_;  // libcurl writes its message here
   Signal changed_;
 };
 
-// Thread safety: none; it belongs to the loop's thread.
-// Invariant: it outlives its transfers, and the loop outlives it.
+// Thread safety: none; it belongs to the loop's thread. Invariant: it outlives its transfers, and
+// the loop outlives it.
 class HttpClient {
  public:
-  // Fresh: libcurl repeats a request by itself when a connection that it had kept turns out to be
-  // closed. A request that must not be sent twice gets a connection of its own.
+  // Fresh: if a kept connection turns out to be closed, libcurl repeats the request by itself. A
+  // request that must not be sent twice gets a connection of its own.
   enum class Connection : std::uint8_t { Kept, Fresh };
 
   HttpClient(LiveLoop& loop, const HttpOptions& options);
@@ -69,9 +69,9 @@ class HttpClient {
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
-  // Never throws for want of an answer: that is an answer with a `failure`.
+  // Does not throw if there is no answer: it returns one with a `failure`.
   Task<HttpAnswer> post(std::string url, std::string body, Connection connection);
-  // For an answer that comes in pieces, as long as the server has something to say.
+  // For an answer in pieces, for as long as the server sends.
   std::unique_ptr<HttpTransfer> stream(const std::string& url, std::string body);
 
  private:

@@ -181,7 +181,7 @@ TEST_F(TcpControl, SilentGuestsAreBoundedInTimeAndNumber) {
   std::vector<RawSocket> silent;
   for (int i = 0; i < 3; ++i) silent.push_back(RawSocket::connect_to(net.address()));
   const auto story = [&]() -> Task<void> {
-    co_await until([&] { return logged("2 others have not proven themselves yet"); });
+    co_await until([&] { return logged("2 other connections have not proven themselves yet"); });
     co_await until([&] { return logged("no handshake within"); });
     co_await until([&] { return net.shaking_hands() == 0; });
   };
