@@ -1,5 +1,5 @@
-// Who may connect to a ShmCarrier: processes of our user that have the key, and a life that was not
-// closed before.
+// Decides which processes may connect to a ShmCarrier: those of our user that have the key, with an
+// incarnation that was not closed before.
 #include <fmt/core.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -16,8 +16,8 @@
 namespace shoal::shm {
 namespace {
 
-// Long: a process of ours may be busy or stopped meanwhile, and to refuse it is to lose it. It only
-// keeps those who never say anything from staying for ever.
+// Long, because one of our processes may be busy or stopped meanwhile, and a refusal would lose it.
+// It only limits the stay of silent processes.
 constexpr auto kGreetingTime = std::chrono::seconds(60);
 
 }  // namespace
@@ -27,7 +27,7 @@ void ShmCarrier::accept_all() {
     UniqueFd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket) {
       if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return;
-      // Out of descriptors: the listener would be readable for ever.
+      // Out of descriptors: the listener would stay readable forever.
       core_.loop->unwatch(listener_.get());
       listening_ = false;
       return core_.retry_soon();
@@ -63,7 +63,7 @@ UniqueFd ShmCarrier::forget_stranger(int descriptor) {
 
 void ShmCarrier::refuse(const UniqueFd& socket, const std::string& why) {
   ++core_.stats.refused;
-  send_note(socket, make_refusal(why));  // Whether it hears why is its own affair.
+  send_note(socket, make_refusal(why));  // it may not receive the reason
 }
 
 void ShmCarrier::on_hello(int descriptor) {
@@ -81,20 +81,20 @@ void ShmCarrier::on_hello(int descriptor) {
 
 std::string ShmCarrier::why_not(const Note& note, const std::vector<UniqueFd>& descriptors,
                                 const Stranger& stranger) const {
-  if (note.kind != NoteKind::Hello) return "that is no greeting";
+  if (note.kind != NoteKind::Hello) return "the greeting is malformed";
   if (note.to() != core_.self)
     return fmt::format(
         "this is node {} in life {}, not node {} in life {}; the contact is out of "
         "date",
         core_.self.node, core_.self.incarnation, note.to_node, note.to_incarnation);
   if (!same_mac(note.mac, mac_of(core_.options.key, note, stranger.challenge, note.nonce)))
-    return "its key is not ours; start all processes of a job with the same secret";
+    return "its key differs from ours; start all processes of a job with the same secret";
   if (descriptors.size() != 2 || !is_doorbell(descriptors[1]))
-    return "corrupt greeting: it brings no memory and doorbell";
+    return "corrupt greeting: memory and doorbell are missing";
   const auto gone = gone_.find(note.from().node);
   if (gone != gone_.end() && note.from().incarnation <= gone->second.incarnation)
-    return fmt::format("life {} of node {} is over here: {}", note.from_incarnation, note.from_node,
-                       gone->second.why);
+    return fmt::format("life {} of node {} has ended here: {}", note.from_incarnation,
+                       note.from_node, gone->second.why);
   const auto peer = peers_.find(note.from());
   if (peer != peers_.end() && peer->second.in != nullptr)
     return fmt::format("life {} of node {} is connected already", note.from_incarnation,
@@ -111,7 +111,7 @@ void ShmCarrier::admit(const Note& hello, UniqueFd socket, std::vector<UniqueFd>
     Note note = make_note(NoteKind::Welcome, core_.self, life);
     note.mac = mac_of(core_.options.key, note, challenge, hello.nonce);
     const std::array<int, 2> ours{in->answers_descriptor(), core_.doorbell.get()};
-    // One that cannot be told that it is welcome sees the connection end, and knows.
+    // If the welcome cannot be sent, the peer sees the end of the connection.
     if (send_note(in->socket(), note, ours) == Sent::Yes) peers_[life].in = std::move(in);
   } catch (const Error& e) {
     refuse(socket, e.what());

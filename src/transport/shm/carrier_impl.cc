@@ -67,7 +67,7 @@ void ShmCarrier::open(LifeId self, Sink& sink) {
   core_.sink = &sink;
   core_.loop->watch(core_.doorbell.get(), [this] {
     std::uint64_t count = 0;
-    // It only wakes us; what to do, poll() finds out.
+    // It only wakes the loop; poll() finds the work.
     [[maybe_unused]] const ssize_t n = read(core_.doorbell.get(), &count, sizeof count);
   });
   core_.loop->watch(listener_.get(), [this] { accept_all(); });
@@ -82,7 +82,7 @@ void ShmCarrier::connect(LifeId peer, const std::string& contact) {
   try {
     p.out = std::make_unique<Outgoing>(core_, peer, decode_address(contact)->socket);
   } catch (const Error& e) {
-    // As if it had been lost at once, but not from in here.
+    // As if it had been lost at once, but reported later.
     gone_[peer.node] = {peer.incarnation, e.what()};
     unreachable_.push_back(peer);
     core_.news = true;
@@ -99,7 +99,7 @@ bool ShmCarrier::send(Flight& flight) {
   return false;
 }
 
-// ---- parcels
+// ---- Parcels
 
 bool ShmCarrier::fetch(Parcel& parcel, MutBuf room) {
   ShmParcel& p = own(parcel);
@@ -121,7 +121,7 @@ bool ShmCarrier::fetch(Parcel& parcel, MutBuf room) {
     }
     core_.fetches.push_back(p);
   } else if (p.incoming == nullptr) {
-    p.failure = "its sender is gone, and has the payload with it";
+    p.failure = "its sender has ended, and its payload is lost";
     core_.fetches.push_back(p);
   } else if (p.place == ShmParcel::Place::Offered) {
     p.incoming->want(p);
@@ -140,7 +140,7 @@ bool ShmCarrier::stop(Parcel& parcel) {
 std::optional<ConstBuf> ShmCarrier::in_place(Parcel& parcel) {
   ShmParcel& p = own(parcel);
   if (!p.there()) return std::nullopt;
-  Incoming::copy_out(p);  // The ring needs its place.
+  Incoming::copy_out(p);  // frees its place in the ring
   return ConstBuf{p.payload, Bytes(p.payload_size)};
 }
 
@@ -164,7 +164,7 @@ std::shared_ptr<std::byte> ShmCarrier::allocate(Bytes size) {
   return {region, region->memory.data()};
 }
 
-// A slice a turn; those that wait take turns.
+// A slice per turn; waiting fetches take turns.
 bool ShmCarrier::copy_fetches() {
   bool moved = false;
   while (!core_.fetches.empty() &&
@@ -184,7 +184,7 @@ bool ShmCarrier::copy_fetches() {
   return moved;
 }
 
-// ---- the turn
+// ---- The loop's turn
 
 bool ShmCarrier::poll() {
   core_.copy_budget = kSlice;
@@ -257,7 +257,7 @@ void ShmCarrier::tell_of_gone_regions() {
 }
 
 bool ShmCarrier::hand_back() {
-  // The sink may send again, and that may end at once: these come back in the next turn.
+  // The sink may send again, and such a send may complete at once: it is reported in the next turn.
   for (const Core::Ended& e : std::exchange(core_.ended, {})) {
     if (e.failure.empty())
       core_.sink->sent(*e.flight);
@@ -267,7 +267,7 @@ bool ShmCarrier::hand_back() {
   return true;
 }
 
-// ---- the end of a peer
+// ---- The end of a peer
 
 bool ShmCarrier::bury() {
   core_.news = false;
@@ -278,7 +278,7 @@ bool ShmCarrier::bury() {
     const bool in_broken = peer.in != nullptr && !peer.in->broken().empty();
     const bool out_broken = peer.out != nullptr && !peer.out->broken().empty();
     if (!in_broken && !out_broken) continue;
-    // What it had published before it ended still arrives.
+    // Messages that it had published before its end still arrive.
     if (peer.in != nullptr && !peer.in->drained()) {
       core_.news = true;
       continue;
@@ -308,7 +308,7 @@ void ShmCarrier::close(LifeId life) {
              gone.incarnation < life.incarnation || gone.why.empty()) {
     gone = {life.incarnation, why};
   }
-  // Also those that went on after the peer was lost.
+  // Also fetches that continued after the peer was lost.
   core_.parcels.each([&](ShmParcel& p) {
     if (p.fetching && p.sender == life) p.failure = why;
   });

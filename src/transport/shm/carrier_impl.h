@@ -1,4 +1,4 @@
-// ShmCarrier: the connections of one node, put together. Made by make_shm_carrier().
+// ShmCarrier: the connections of one node. Made by make_shm_carrier().
 #pragma once
 
 #include <map>
@@ -17,7 +17,7 @@ namespace shoal::shm {
 // 1. The sink is called only from poll().
 // 2. A connection is destroyed only at the end of poll(), because the sink may close it while it
 //    delivers.
-// 3. A life that was closed or lost is not let in again.
+// 3. A closed or lost incarnation is not admitted again.
 class ShmCarrier final : public Carrier, private Poller {
  public:
   ShmCarrier(LiveLoop& loop, ShmOptions options);
@@ -44,7 +44,7 @@ class ShmCarrier final : public Carrier, private Poller {
     std::unique_ptr<Outgoing> out;
     std::unique_ptr<Incoming> in;
   };
-  // Who has connected to us and not proven yet who it is.
+  // A connected process that has not proven its identity yet.
   struct Stranger {
     UniqueFd socket;
     Nonce challenge;
@@ -86,8 +86,8 @@ class ShmCarrier final : public Carrier, private Poller {
   std::map<int, Stranger> strangers_;
   std::map<LifeId, Peer> peers_;
   std::map<NodeId, Gone> gone_;
-  std::vector<LifeId> unreachable_;  // that could not be connected
-  std::vector<Peer> ended_;          // connections that are over, until the end of poll()
+  std::vector<LifeId> unreachable_;  // peers that could not be connected
+  std::vector<Peer> ended_;          // ended connections, until the end of poll()
 };
 
 }  // namespace shoal::shm

@@ -1,4 +1,4 @@
-// What the connections of one carrier share.
+// State shared by the connections of one carrier.
 #pragma once
 
 #include <algorithm>
@@ -23,10 +23,10 @@
 
 namespace shoal::shm {
 
-// The loop attends to its other nodes and timers between two slices of copying.
+// The loop runs its other nodes and timers between two slices of copying.
 inline constexpr std::uint64_t kSlice = 256 * 1024;
 
-// Thread safety: none, it belongs to the carrier's thread.
+// Thread safety: none; it belongs to the carrier's thread.
 struct Core {
   Core(LiveLoop& l, ShmOptions o) : loop(&l), options(std::move(o)), doorbell(make_doorbell()) {}
   ~Core() {
@@ -37,10 +37,10 @@ struct Core {
 
   struct Ended {
     Flight* flight;
-    std::string failure;  // empty: sent
+    std::string failure;  // empty: it was sent
   };
 
-  // Tries again in a moment what the system would not take now.
+  // Retries soon what the system refused for now.
   void retry_soon() {
     if (retry != nullptr) return;
     retry = loop->at(loop->now() + std::chrono::milliseconds(1), [this] {
@@ -48,7 +48,7 @@ struct Core {
       retry_due = true;
     });
   }
-  // Copies the next bytes, as many as this turn allows. True when all are there.
+  // Copies the next bytes, as many as this turn allows. True when all are copied.
   bool copy_some(const std::byte* from, std::byte* to, std::uint64_t size, std::uint64_t& copied) {
     const std::uint64_t n = std::min(size - copied, copy_budget);
     copy_slice(to + copied, from + copied, n, size);
@@ -57,17 +57,17 @@ struct Core {
     return copied == size;
   }
 
-  // Whether a payload that was just read, wholly, was still what its sender had sent.
+  // Whether a payload that was just read completely was unchanged by its sender.
   bool was_valid(const ShmParcel& parcel) {
     if (parcel.place != ShmParcel::Place::Window) return true;
-    fence();  // The payload is read before let_go is.
+    fence();  // the payload is read before let_go
     const auto* head = reinterpret_cast<const LaneHead*>(parcel.lane->data());
     return head->let_go.load(std::memory_order_seq_cst) == 0;
   }
 
   void fence() {
 #if defined(__SANITIZE_THREAD__)
-    order.exchange(0, std::memory_order_seq_cst);  // It knows no fences.
+    order.exchange(0, std::memory_order_seq_cst);  // the thread sanitizer does not know fences
 #else
     std::atomic_thread_fence(std::memory_order_seq_cst);
 #endif
@@ -81,12 +81,12 @@ struct Core {
   LifeId self;
   Regions regions;
   StagePool pool{regions};
-  std::vector<Ended> ended;               // flights to be handed back at the end of the turn
-  List<ShmParcel, InShmParcels> parcels;  // all that were not released
-  List<ShmParcel, InShmFetches> fetches;  // that are being copied, or have failed
+  std::vector<Ended> ended;               // flights to return at the end of the turn
+  List<ShmParcel, InShmParcels> parcels;  // all unreleased ones
+  List<ShmParcel, InShmFetches> fetches;  // being copied, or failed
   std::uint64_t copy_budget = kSlice;     // of this turn
   bool news = false;                      // a connection broke
-  bool counted = false;                   // some counter went up, see layout.h
+  bool counted = false;                   // a counter was increased, see layout.h
   bool retry_due = false;
   LiveLoop::Timer retry = nullptr;
   ShmStats stats;

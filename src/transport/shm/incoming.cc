@@ -12,11 +12,11 @@
 namespace shoal::shm {
 namespace {
 
-// A turn takes so many messages of a peer, so that the others get theirs.
+// Messages of a peer per turn, so that other peers get their turn.
 constexpr int kMessagesPerTurn = 64;
 constexpr std::size_t kRegionsMax = 16 * 1024;
 
-// Its lines come from the sender's cache while the message is checked and matched.
+// Fetches its lines from the sender's cache while the message is checked and matched.
 void prefetch(const std::byte* payload, std::uint64_t size) {
   for (std::uint64_t at = 0; at < size; at += kLine) __builtin_prefetch(payload + at);
 }
@@ -58,7 +58,7 @@ void Incoming::fail(std::string why) {
 
 void Incoming::corrupt(const std::string& what) {
   corrupt_ = true;
-  broken_.clear();  // Being corrupt says more than having ended.
+  broken_.clear();  // corruption says more than an end
   fail(fmt::format("corrupt lane: {}", what));
 }
 
@@ -66,7 +66,7 @@ bool Incoming::drained() const {
   return corrupt_ || lane().published.load(std::memory_order_acquire) == taken_;
 }
 
-// ---- the socket
+// ---- The socket
 
 void Incoming::on_readable() {
   while (broken_.empty()) {
@@ -96,7 +96,7 @@ void Incoming::on_region(RegionId id, const UniqueFd& descriptor) {
   }
 }
 
-// ---- out of the lane
+// ---- From the lane
 
 bool Incoming::poll() {
   bool moved = !unanswered_.empty() && flush_answers();
@@ -147,7 +147,7 @@ void Incoming::take_eager(const Descriptor& d) {
   prefetch(parcel.payload, d.size);
   arriving_ = &parcel;
   core_->sink->arrived(parcel);
-  // Nobody has taken it: it must not keep its place in the ring.
+  // The receiver has not taken it, so it must leave its place in the ring.
   if (std::exchange(arriving_, nullptr) != nullptr) copy_out(parcel);
 }
 
@@ -183,25 +183,25 @@ void Incoming::take_staged(const Descriptor& d) {
   if (parcel->fetching) core_->fetches.push_back(*parcel);
 }
 
-// The memory that the payload lies in; null when it cannot, and the peer is then corrupt.
+// The memory that contains the payload; null if there is none, and the peer is corrupt.
 std::shared_ptr<const PeerMemory> Incoming::region_of(const Descriptor& d) {
   auto it = regions_.find(d.region);
   if (it == regions_.end()) {
-    // Its announcement was sent before the message: it is in the socket.
+    // Its announcement was sent before the message, so it is in the socket.
     on_readable();
     it = regions_.find(d.region);
   }
   if (corrupt_) return nullptr;
   if (it != regions_.end() && it->second->holds(d.at, d.size)) return it->second;
   corrupt(it == regions_.end()
-              ? fmt::format("a payload in region {}, which was never announced", d.region)
+              ? fmt::format("a payload in region {}, which was not announced", d.region)
               : fmt::format("{} bytes at {} of region {}, which has {}", d.size, d.at, d.region,
                             it->second->size()));
   return nullptr;
 }
 
 ShmParcel& Incoming::make_parcel(const Descriptor& d, ShmParcel::Place place) {
-  auto* parcel = new ShmParcel;  // Ends in the carrier's release().
+  auto* parcel = new ShmParcel;  // deleted in the carrier's release()
   parcel->carrier = core_->carrier;
   parcel->header_copy = d.header;
   parcel->header = parcel->header_copy;
@@ -221,7 +221,7 @@ void Incoming::copy_out(ShmParcel& parcel) {
   parcel.place = ShmParcel::Place::Own;
 }
 
-// ---- answers
+// ---- Answers
 
 void Incoming::want(ShmParcel& parcel) {
   parcel.place = ShmParcel::Place::Wanted;
@@ -283,7 +283,7 @@ void Incoming::ring_for(std::uint64_t what) {
   ring(bell_);
 }
 
-// ---- sleep and end
+// ---- Sleep and end
 
 void Incoming::arm(std::uint64_t sleep) {
   const std::uint64_t what = kWakeForNews | (unanswered_.empty() ? 0 : kWakeForRoom);

@@ -1,4 +1,5 @@
-// The way from one life of a peer: its lane, which we read, and the answers we give.
+// The direction from an incarnation of a peer: its lane, which we read, and the answers that we
+// write.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +15,13 @@
 namespace shoal::shm {
 
 // Thread safety: none. Invariants:
-// 1. Whatever the peer writes, we read only inside its memory, and use only what was checked.
+// 1. Whatever the peer writes, we read only inside its memory, and use only checked values.
 // 2. A message leaves the lane when it has arrived, matched or not.
-// 3. A message that was wanted is released only after its payload was staged, so that the peer
-// never
-//    tells of a message we have forgotten.
+// 3. A wanted message is released only after its payload was staged, so that the peer never refers
+//    to a message that we have forgotten.
 class Incoming {
  public:
-  // The peer has proven who it is. Throws Corrupt when its lane cannot be one, and then leaves the
+  // The peer has proven its identity. Throws Corrupt if its lane is malformed, and then leaves the
   // socket to the caller.
   Incoming(Core& core, LifeId peer, UniqueFd&& socket, const UniqueFd& lane, UniqueFd bell);
   ~Incoming();
@@ -34,17 +34,18 @@ class Incoming {
   bool poll();
   void arm(std::uint64_t sleep);
   void disarm();
-  bool has_news() const;  // after arm(): something came meanwhile
-  void wake();            // the peer, if what was counted woke it; after a fence
+  bool has_news() const;  // after arm(): an event came meanwhile
+  void wake();            // wakes the peer if a counter affects it; call it after a fence
 
   void want(ShmParcel& parcel);
   void release(ShmParcel& parcel);
-  static void copy_out(ShmParcel& parcel);  // of the lane, if it is there
+  static void copy_out(ShmParcel& parcel);  // copies it out of the lane, if it is there
 
   const std::string& broken() const { return broken_; }
-  // Nothing more will come: all that was published before it broke has arrived, or it is corrupt.
+  // No more messages follow: all that were published before the connection broke have arrived, or
+  // it is corrupt.
   bool drained() const;
-  // Parcels stay; fetches go on if the payload is there and `fetches_fail` does not say otherwise.
+  // Parcels stay; fetches continue if the payload is there, unless `fetches_fail`.
   void close(const std::string& why, bool fetches_fail);
 
  private:
@@ -81,14 +82,14 @@ class Incoming {
 
   std::uint64_t taken_ = 0;
   std::uint64_t answered_ = 0;
-  std::deque<std::uint64_t> unanswered_;  // answers for which there is no room yet
-  std::uint64_t room_seen_ = 0;           // lane().answers_taken when there was none
-  std::uint64_t rung_ = 0;                // the sleep for which we have rung already
-  std::uint64_t counted_ = 0;             // what wakes the peer, of which it may sleep unseen
+  std::deque<std::uint64_t> unanswered_;  // answers without room yet
+  std::uint64_t room_seen_ = 0;           // lane().answers_taken when there was no room
+  std::uint64_t rung_ = 0;                // the last sleep for which we rang
+  std::uint64_t counted_ = 0;             // flags for the peer's counters, in case it sleeps unseen
 
-  ShmParcel* arriving_ = nullptr;  // from whose arrived() we have not returned yet
+  ShmParcel* arriving_ = nullptr;  // the one whose arrived() has not returned yet
   std::map<RegionId, std::shared_ptr<const PeerMemory>> regions_;
-  std::map<std::uint64_t, ShmParcel*> offers_;  // not staged yet; null: wanted, then let go
+  std::map<std::uint64_t, ShmParcel*> offers_;  // not staged yet; null: wanted, then released
 };
 
 }  // namespace shoal::shm

@@ -1,18 +1,18 @@
-// What lies in shared memory: the lane that a sender writes, and the answers that its receiver
-// writes. Each is one segment; each side maps the other's for reading.
+// The layout of shared memory: a lane written by a sender, and answers written by its receiver.
+// Each is one segment; each side maps the other's for reading.
 //
 //   lane     LaneHead | slots x Descriptor | eager bytes
 //   answers  AnswerHead | slots x u64 answer
 //
-// Counters only grow; what they count lies at counter mod slots. A counter is stored after what it
-// counts (release), and loaded before (acquire).
+// Counters only grow; the counted item is at counter mod slots. A counter is stored after the item
+// (release), and loaded before it (acquire).
 //
-// Nobody sleeps through a message: who sleeps stores `asleep` and then looks at the counters again;
-// who counts up stores the counter and then looks at `asleep`. The sleeper's two are sequentially
-// consistent, and between the other two there is a fence, so that one of the two sees the other.
-// The fence comes at the end of the turn, once for all that was counted in it: it waits until every
-// store before it has reached the caches, which for a payload takes as long as all the rest of
-// sending it. Who has slept for longer than a store takes is seen, and rung for, at once.
+// Wake-ups are not lost: a sleeper stores `asleep` and then checks the counters again; a writer
+// stores the counter and then checks `asleep`. The sleeper's two accesses are sequentially
+// consistent, and there is a fence between the writer's two, so one of the sides sees the other.
+// The fence comes at the end of the turn, once for all counters: it waits until every earlier store
+// has reached the caches, which for a payload takes as long as the rest of sending it. A peer that
+// has slept for longer than a store takes is seen, and rung for, at once.
 #pragma once
 
 #include <array>
@@ -31,14 +31,14 @@ inline constexpr std::uint32_t kLaneMagic = 0x454E'414C;    // "LANE"
 inline constexpr std::uint32_t kAnswerMagic = 0x5257'5341;  // "ASWR"
 inline constexpr std::uint32_t kSlotsMax = 1U << 20U;
 inline constexpr std::uint32_t kEagerRingMax = 1U << 30U;
-inline constexpr std::uint64_t kLine = 64;  // of a cache
+inline constexpr std::uint64_t kLine = 64;  // bytes of a cache line
 
 using Counter = std::atomic<std::uint64_t>;
 static_assert(Counter::is_always_lock_free && sizeof(Counter) == 8);
 
-// `asleep`: 0, or the number of the sleep in the upper bits and what would wake the sleeper below.
-inline constexpr std::uint64_t kWakeForNews = 1;  // a message; an answer
-inline constexpr std::uint64_t kWakeForRoom = 2;  // room for an answer; for a message
+// `asleep`: 0, or the number of the sleep in the upper bits and the wake-up conditions below.
+inline constexpr std::uint64_t kWakeForNews = 1;  // a message, or an answer
+inline constexpr std::uint64_t kWakeForRoom = 2;  // room for an answer, or for a message
 inline constexpr std::uint32_t kSleepShift = 2;
 
 struct Shape {
@@ -51,14 +51,15 @@ struct Shape {
 struct LaneHead {
   Shape shape;
   alignas(64) Counter published;      // descriptors
-  alignas(64) Counter answers_taken;  // of the receiver's
+  alignas(64) Counter answers_taken;  // of the receiver's answers
   alignas(64) Counter asleep;
   alignas(64) Counter let_go;  // not 0: the sender may have overwritten its payloads
 };
 
 struct AnswerHead {
   Shape shape;
-  alignas(64) Counter taken;     // descriptors of the lane: copied out, their slots are free
+  alignas(64) Counter taken;     // descriptors of the lane that are copied out: their slots are
+                                 // free
   alignas(64) Counter answered;  // answers
   alignas(64) Counter asleep;
 };
@@ -95,8 +96,8 @@ inline constexpr bool power_of_two_up_to(std::uint32_t value, std::uint32_t most
   return std::has_single_bit(value) && value <= most;
 }
 
-// Copies what a peer may be changing at this moment: every word is loaded exactly once, so that
-// what was checked is what is used.
+// Copies data that a peer may be changing: every word is loaded exactly once, so that the checked
+// value is the used value.
 template <class T>
 T load_once(const std::byte* at) {
   static_assert(sizeof(T) % 8 == 0 && std::is_trivially_copyable_v<T>);

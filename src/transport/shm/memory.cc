@@ -17,25 +17,24 @@ namespace shoal::shm {
 namespace {
 
 constexpr Bytes kLargePage{2 << 20};
-constexpr int kCollapse = 25;  // MADV_COLLAPSE, which glibc 2.36 does not name
+constexpr int kCollapse = 25;  // MADV_COLLAPSE, which glibc 2.36 lacks
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
 
 void require(bool good, const char* call, Bytes size) {
   if (good) return;
   throw Error(
-      fmt::format("{} bytes of shared memory: {}: {}; is there memory and a free file "
+      fmt::format("{} bytes of shared memory: {}: {}; is there enough memory, and a free file "
                   "descriptor left (ulimit -n)?",
                   size, call, std::strerror(errno)));
 }
 
-// In whole large pages, if it is as large as one.
+// Rounded up to large pages, if it is as large as one.
 std::uint64_t mapped_size(Bytes size) {
   const std::uint64_t large = kLargePage.value();
   return size < kLargePage ? size.value() : (size.value() + large - 1) / large * large;
 }
 
-// Mapped from where a large page can begin, if it is as large as one. MAP_FAILED, with errno, where
-// that is not possible.
+// Mapped at a large-page boundary, if it is as large as one. MAP_FAILED, with errno, on failure.
 void* map_shared(Bytes size, int protection, int descriptor) {
   const std::uint64_t large = kLargePage.value();
   if (size < kLargePage) return mmap(nullptr, size.value(), protection, MAP_SHARED, descriptor, 0);
@@ -55,26 +54,26 @@ void* map_shared(Bytes size, int protection, int descriptor) {
   return MAP_FAILED;
 }
 
-// Large pages in place of small ones, one after the other, whatever the system does by itself: it
-// has small ones for shared memory unless its administrator says otherwise. Contents stay; peers
-// that have mapped them see the same memory.
+// Replaces small pages by large ones, one after the other, regardless of the system's default,
+// which is small pages for shared memory unless its administrator changes it. The contents stay;
+// peers that have mapped them see the same memory.
 void gather_pages(std::stop_token stop, std::byte* data, std::uint64_t size) {
   const std::uint64_t page = kLargePage.value();
   for (std::uint64_t at = 0; at + page <= size && !stop.stop_requested(); at += page) {
-    // Only what is there can be gathered.
-    if (madvise(data + at, 1, MADV_POPULATE_WRITE) != 0) return;              // Linux 5.14
-    if (madvise(data + at, page, kCollapse) != 0 && errno != EAGAIN) return;  // Linux 6.1
+    // Only present pages can be collapsed.
+    if (madvise(data + at, 1, MADV_POPULATE_WRITE) != 0) return;              // needs Linux 5.14
+    if (madvise(data + at, page, kCollapse) != 0 && errno != EAGAIN) return;  // needs Linux 6.1
   }
 }
 
-// A thread of its own, since it takes a millisecond or two for each: beside reading data and the
-// first steps.
+// On a thread of its own, because each page takes a millisecond or two: beside the reading of data
+// and the first steps.
 std::jthread gathering_of(std::byte* data, Bytes size) {
   if (size < kLargePage) return {};
   try {
     return std::jthread(gather_pages, data, size.value());
   } catch (const std::system_error&) {
-    return {};  // No thread can be had: they stay small.
+    return {};  // no thread is available: pages stay small
   }
 }
 
@@ -92,7 +91,7 @@ OwnMemory::OwnMemory(const char* name, Bytes size) : size_(size) {
   void* at = map_shared(size, PROT_READ | PROT_WRITE, fd);
   require(at != MAP_FAILED, "mmap", size);
   data_ = static_cast<std::byte*>(at);
-  // Our mapping stays writable; from here on no other can be made, by us or by a peer.
+  // Our mapping stays writable; from here on neither we nor a peer can make another.
   if (fcntl(fd, F_ADD_SEALS, kSeals) == 0) {
     gathering_ = gathering_of(data_, size);
     return;
@@ -100,11 +99,11 @@ OwnMemory::OwnMemory(const char* name, Bytes size) : size_(size) {
   const int error = errno;
   munmap(data_, mapped_size(size));
   errno = error;
-  require(false, "F_ADD_SEALS (Linux 5.1 or later has all we need)", size);
+  require(false, "F_ADD_SEALS (needs Linux 5.1 or later)", size);
 }
 
 OwnMemory::~OwnMemory() {
-  gathering_ = {};  // It has ended when this is done.
+  gathering_ = {};  // waits for its end
   munmap(data_, mapped_size(size_));
 }
 

@@ -32,8 +32,8 @@ class UniqueFd {
   int descriptor_ = -1;
 };
 
-// Thread safety: constant once made. Invariants: nobody but this process, not even it by a second
-// mapping, can write to it, and nobody can change its size.
+// Thread safety: constant once made. Invariants: only this process can write to it, and only by
+// this mapping; its size cannot change.
 class OwnMemory {
  public:
   OwnMemory(const char* name, Bytes size);  // zeroed; throws Error
@@ -49,14 +49,14 @@ class OwnMemory {
   UniqueFd descriptor_;
   std::byte* data_ = nullptr;
   Bytes size_;
-  std::jthread gathering_;  // small pages into large ones
+  std::jthread gathering_;  // collapses small pages into large ones
 };
 
-// A peer's memory, mapped for reading. Its contents may change at any time and may be anything; the
-// size cannot, so that reading inside it is always safe. It stays when the peer is gone.
+// A peer's memory, mapped for reading. Its contents may change at any time and may be anything. The
+// size cannot change, so reading inside it is always safe. It stays when the peer has ended.
 class PeerMemory {
  public:
-  // Throws Corrupt, naming `what`, unless it is sealed as OwnMemory seals its own.
+  // Throws Corrupt, which names `what`, unless it is sealed like OwnMemory's.
   PeerMemory(const UniqueFd& descriptor, const std::string& what);
   ~PeerMemory();
   PeerMemory(const PeerMemory&) = delete;

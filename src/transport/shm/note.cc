@@ -108,7 +108,8 @@ bool same_mac(const Mac& a, const Mac& b) {
 
 UniqueFd make_socket() {
   UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!fd) throw Error(fmt::format("a unix socket: {}; ulimit -n?", std::strerror(errno)));
+  if (!fd)
+    throw Error(fmt::format("cannot make a unix socket: {}; ulimit -n?", std::strerror(errno)));
   return fd;
 }
 
@@ -153,7 +154,7 @@ Sent send_note(const UniqueFd& fd, const Note& note, std::span<const int> descri
   }
   if (sendmsg(fd.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT) == ssize_t{sizeof note})
     return Sent::Yes;
-  // Too many descriptors under way is as temporary as a full buffer.
+  // Too many descriptors in flight is as temporary as a full buffer.
   const bool full = errno == EAGAIN || errno == ENOBUFS || errno == ETOOMANYREFS || errno == EINTR;
   return full ? Sent::Full : Sent::Broken;
 }
@@ -168,7 +169,8 @@ ReceivedNote receive_note(const UniqueFd& fd) {
   message.msg_control = control.data();
   message.msg_controllen = control.size();
   ssize_t n = recvmsg(fd.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-  // A peer that ended without reading all we sent resets; what it sent before is still there.
+  // A peer that ended without reading all our messages resets the connection; its earlier messages
+  // are still there.
   if (n < 0 && errno == ECONNRESET) {
     message.msg_controllen = control.size();
     n = recvmsg(fd.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
@@ -184,11 +186,11 @@ ReceivedNote receive_note(const UniqueFd& fd) {
   const Note expected;
   if ((message.msg_flags & MSG_CTRUNC) != 0) {
     received.got = Got::Nonsense;
-    received.why = "it hands over more file descriptors than we can take (ulimit -n?)";
+    received.why = "it passes more file descriptors than this process can take (ulimit -n?)";
   } else if (n != ssize_t{sizeof(Note)} || (message.msg_flags & MSG_TRUNC) != 0 ||
              received.note.magic != expected.magic) {
     received.got = Got::Nonsense;
-    received.why = fmt::format("corrupt connection: {} bytes that are no note of ours", n);
+    received.why = fmt::format("corrupt connection: {} bytes that are not a note", n);
   } else if (received.note.version != expected.version) {
     received.got = Got::Nonsense;
     received.why = fmt::format(
@@ -216,7 +218,7 @@ bool is_doorbell(const UniqueFd& descriptor) {
 
 void ring(const UniqueFd& doorbell) {
   const std::uint64_t one = 1;
-  // Full means rung often enough.
+  // A full counter was rung often enough.
   [[maybe_unused]] const ssize_t n = write(doorbell.get(), &one, sizeof one);
 }
 

@@ -1,4 +1,4 @@
-// What goes over the unix socket of a connection: the greeting, and news of regions.
+// The messages over the Unix socket of a connection: the greeting, and news of regions.
 //
 //   receiver                            sender
 //            <-------- connects --------
@@ -38,7 +38,7 @@ struct Note {
   std::uint64_t region = 0;
   Nonce nonce{};
   Mac mac{};
-  std::array<char, 256> text{};  // why, ends with 0
+  std::array<char, 256> text{};  // the reason, ending with 0
 
   LifeId from() const { return {NodeId(from_node), Incarnation(from_incarnation)}; }
   LifeId to() const { return {NodeId(to_node), Incarnation(to_incarnation)}; }
@@ -50,16 +50,15 @@ Note make_refusal(std::string_view why);
 std::string text_of(const Note& note);
 
 Nonce fresh_nonce();
-// Proves to have the key: HMAC-SHA256 over the kind, both nonces and both
-// lives.
+// Proves knowledge of the key: HMAC-SHA256 over the kind, both nonces and both incarnations.
 Mac mac_of(const std::string& key, const Note& note, const Nonce& challenge, const Nonce& hello);
 bool same_mac(const Mac& a, const Mac& b);
 
-// ---- sockets; all of them non-blocking
+// ---- Sockets, all of them non-blocking
 
 UniqueFd listen_at(const std::string& name);  // throws Error
 UniqueFd make_socket();                       // throws Error
-// 0, or the error: EAGAIN when the listener has too many to accept, to be tried again.
+// 0, or the error: EAGAIN if the listener's queue is full; try again.
 int connect_to(const UniqueFd& socket, const std::string& name);
 
 struct Other {

@@ -65,7 +65,7 @@ bool Outgoing::has_news() const {
 bool Outgoing::pump() {
   bool moved = false;
   blocked_ = Blocked::No;
-  // First what a receive waits for already.
+  // First the payloads for which a receive waits.
   while (!wanted_.empty() && broken_.empty()) {
     const Step step = stage_wanted(wanted_.front());
     if (step == Step::Copying) return true;
@@ -85,7 +85,7 @@ bool Outgoing::pump() {
   return moved;
 }
 
-// ---- into the lane
+// ---- Into the lane
 
 Outgoing::Step Outgoing::place(Flight& flight) {
   if (!room()) return Step::Blocked;
@@ -108,7 +108,7 @@ Outgoing::Step Outgoing::place(Flight& flight) {
   return Step::Kept;
 }
 
-// Looks at the peer's counter only when what was last seen of it does not suffice.
+// Reads the peer's counter only if its last known value does not suffice.
 bool Outgoing::room() {
   const std::uint32_t slots = core_->options.slots;
   if (published_ - taken_ == slots) look_at_taken();
@@ -132,7 +132,7 @@ Outgoing::Step Outgoing::place_eager(Flight& flight) {
   const std::uint64_t size = flight.payload.size.value();
   // Whole lines, so that every payload is aligned.
   const std::uint64_t lines = (size + kLine - 1) & ~(kLine - 1);
-  // A payload lies in one piece: what is left before the end of the ring is skipped if too little.
+  // A payload is contiguous: the rest of the ring is skipped if it is too small.
   const std::uint64_t left = ring - (eager_head_ & (ring - 1));
   const std::uint64_t gap = left < lines ? left : 0;
   if (eager_head_ + gap + lines - eager_tail_ > ring) look_at_taken();
@@ -196,7 +196,7 @@ Outgoing::Step Outgoing::place_offer(Flight& flight) {
 Outgoing::Step Outgoing::stage_wanted(std::uint64_t number) {
   OnItsWay& way = flights_.at(number);
   if (!way.lease) {
-    // Memory of their own: offers that are wanted must not wait for messages that nobody wants.
+    // Wanted offers have memory of their own, so that they do not wait for unwanted messages.
     if (wanted_staged_ != 0 && wanted_staged_ + way.size > core_->options.stage_max) {
       blocked_ = Blocked::ByBudget;
       return Step::Blocked;
@@ -255,7 +255,7 @@ void Outgoing::ring_for(std::uint64_t what) {
   ring(bell_);
 }
 
-// ---- answers
+// ---- Answers
 
 bool Outgoing::take_answers() {
   const std::uint64_t answered = answers().answered.load(std::memory_order_acquire);
@@ -280,7 +280,7 @@ bool Outgoing::answer(std::uint64_t word) {
   const bool wanted = (word & 1U) == kWanted;
   const auto it = flights_.find(number);
   if (it == flights_.end() || (wanted && (!it->second.offered || it->second.wanted))) {
-    fail(fmt::format("corrupt answers: it {} message {}, which is not there to be",
+    fail(fmt::format("corrupt answers: it {} message {}, which does not exist",
                      wanted ? "wants" : "releases", number));
     return false;
   }
@@ -300,7 +300,7 @@ bool Outgoing::answer(std::uint64_t word) {
   return true;
 }
 
-// ---- regions
+// ---- Regions
 
 bool Outgoing::announce(const RegionPtr& region) {
   if (announced_.insert(region->id).second) {
@@ -329,7 +329,7 @@ void Outgoing::flush_announcements() {
     if (!gone) descriptors.push_back(next.region->memory.descriptor());
     const Sent sent = send_note(socket_, note, descriptors);
     if (sent == Sent::Full) return core_->retry_soon();
-    // Broken: the end of the connection is noticed where it is read, after what came before it.
+    // The connection broke: its end is noticed by the reader, after the earlier messages.
     announcements_.pop_front();
   }
 }

@@ -1,4 +1,5 @@
-// The way to one life of a peer: a lane that we write and it reads, and the answers it gives.
+// The direction to an incarnation of a peer: a lane that we write and it reads, and the answers
+// that it writes.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +17,11 @@ namespace shoal::shm {
 
 // Thread safety: none. Invariants:
 // 1. Messages enter the lane in the order of send().
-// 2. A flight is in queue_, in flights_ or in core.ended, and in one of them only.
-// 3. What blocks the queue goes away without any message being matched: slots and eager bytes when
-//    the peer has looked at them, staging memory never blocks it (the message is offered instead).
-// Large class: it holds both sides of one connection's state, the socket's and the lane's, which
-// break and end together.
+// 2. A flight is in exactly one of queue_, flights_ and core.ended.
+// 3. The queue is unblocked without any message being matched: slots and eager bytes are freed when
+//    the peer has read them, and staging memory never blocks it (the message is offered instead).
+// Large class: it holds the state of both sides of a connection, socket and lane, which break and
+// end together.
 class Outgoing {
  public:
   Outgoing(Core& core, LifeId peer, std::string socket_name);
@@ -28,18 +29,18 @@ class Outgoing {
   Outgoing(const Outgoing&) = delete;
   Outgoing& operator=(const Outgoing&) = delete;
 
-  bool send(Flight& flight);  // as Carrier::send
+  bool send(Flight& flight);  // see Carrier::send
   bool poll();
   void arm(std::uint64_t sleep);
   void disarm();
-  bool has_news() const;  // after arm(): something came meanwhile
-  void wake();            // the peer, if what was counted woke it; after a fence
+  bool has_news() const;  // after arm(): an event came meanwhile
+  void wake();            // wakes the peer if a counter affects it; call it after a fence
   void retry();
-  void forget(RegionId region);  // it is gone
+  void forget(RegionId region);  // the region has ended
 
-  // Not empty: the connection broke, and why.
+  // Not empty: the connection broke, for this reason.
   const std::string& broken() const { return broken_; }
-  // Every flight ends. A peer that still reads a payload will find that we have let go of it.
+  // Ends every flight. A peer that still reads a payload will find that we have released it.
   void close(const std::string& why);
 
  private:
@@ -47,9 +48,9 @@ class Outgoing {
   enum class Step : std::uint8_t { Done, Kept, Blocked, Copying };
   enum class Blocked : std::uint8_t { No, ByRoom, ByBudget, BySocket };
   struct OnItsWay {
-    Flight* flight = nullptr;  // null: its payload was copied, nobody waits
-    RegionPtr region;          // of the flight's payload, which must stay as long as it is read
-    Lease lease;               // where the payload was copied to
+    Flight* flight = nullptr;  // null: its payload was copied, nothing waits
+    RegionPtr region;          // contains the flight's payload, and must stay while it is read
+    Lease lease;               // the copy of the payload
     std::uint64_t size = 0;
     std::uint64_t copied = 0;
     bool offered = false;
@@ -57,7 +58,7 @@ class Outgoing {
   };
   struct Announcement {
     RegionId id = 0;
-    RegionPtr region;  // null: it is gone
+    RegionPtr region;  // null: it has ended
   };
 
   LaneHead& lane() const { return *reinterpret_cast<LaneHead*>(memory_.data()); }
@@ -109,23 +110,23 @@ class Outgoing {
   std::uint64_t published_ = 0;
   std::uint64_t taken_ = 0;  // by the peer, as last seen
   std::uint64_t answers_taken_ = 0;
-  std::uint64_t eager_head_ = 0;  // bytes ever written into the eager ring, the gaps included
-  std::uint64_t eager_tail_ = 0;  // of these, bytes that the peer has taken
+  std::uint64_t eager_head_ = 0;          // bytes ever written into the eager ring, including gaps
+  std::uint64_t eager_tail_ = 0;          // those that the peer has taken
   std::vector<std::uint64_t> eager_end_;  // by slot: eager_head_ after its message
-  std::uint64_t rung_ = 0;                // the sleep for which we have rung already
-  std::uint64_t counted_ = 0;             // what wakes the peer, of which it may sleep unseen
+  std::uint64_t rung_ = 0;                // the last sleep for which we rang
+  std::uint64_t counted_ = 0;             // flags for the peer's counters, in case it sleeps unseen
 
   std::deque<Flight*> queue_;  // not in the lane yet, oldest first
-  Lease front_;                // where the first of them is being copied to,
+  Lease front_;                // the copy of the first one,
   std::uint64_t front_copied_ = 0;
-  std::deque<std::uint64_t> wanted_;  // offers that the peer has asked for
+  std::deque<std::uint64_t> wanted_;  // offers that the peer wants
   Blocked blocked_ = Blocked::No;     // why the last pump() stopped
   std::uint64_t next_number_ = 1;
   std::map<std::uint64_t, OnItsWay> flights_;
   std::uint64_t staged_ = 0;         // bytes that the peer has not asked for,
-  std::uint64_t wanted_staged_ = 0;  // and that it has: these are surely released soon
+  std::uint64_t wanted_staged_ = 0;  // and those it has, which will be released soon
   std::set<RegionId> announced_;
-  std::deque<Announcement> announcements_;  // that the socket has not taken yet
+  std::deque<Announcement> announcements_;  // not accepted by the socket yet
 };
 
 }  // namespace shoal::shm

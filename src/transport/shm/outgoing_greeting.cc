@@ -1,4 +1,4 @@
-// How an Outgoing comes to be connected, and how it ends.
+// How an Outgoing connects, and how it ends.
 #include <fmt/core.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -24,8 +24,8 @@ Outgoing::Outgoing(Core& core, LifeId peer, std::string socket_name)
   dial();
 }
 
-// What was staged stays readable, so that a peer gets every message that was sent; what lies in
-// memory that others may now overwrite does not.
+// Staged payloads stay readable, so that a peer gets every message that was sent; payloads in
+// memory that may now be overwritten do not.
 Outgoing::~Outgoing() {
   if (watched_) core_->loop->unwatch(socket_.get());
   for (const auto& [number, way] : flights_)
@@ -43,10 +43,10 @@ void Outgoing::dial() {
   if (error == EAGAIN || error == EINTR) return core_->retry_soon();
   if (error != 0)
     return fail(fmt::format("@{}: {}; its process has ended", socket_name_, std::strerror(error)));
-  // The listener's user, as of when it began to listen.
+  // The listener's user at the time when it began to listen.
   if (const Other other = other_end(socket_); other.uid != geteuid())
     return fail(
-        fmt::format("it is the process of user {}, we are user {}; run all processes of a "
+        fmt::format("it is a process of user {}, we are user {}; run all processes of a "
                     "job as the same user",
                     other.uid, geteuid()));
   state_ = State::Greeting;
@@ -101,9 +101,9 @@ void Outgoing::greet(const Note& challenge) {
 void Outgoing::welcome(const Note& note, std::vector<UniqueFd> descriptors) {
   if (!same_mac(note.mac, mac_of(core_->options.key, note, challenge_, hello_)) ||
       note.from() != peer_ || note.to() != core_->self)
-    return fail("its key is not ours; start all processes of a job with the same secret");
+    return fail("its key differs from ours; start all processes of a job with the same secret");
   if (descriptors.size() != 2 || !is_doorbell(descriptors[1]))
-    return fail("corrupt greeting: it brings no memory and doorbell");
+    return fail("corrupt greeting: memory and doorbell are missing");
   try {
     answers_ = std::make_unique<const PeerMemory>(descriptors[0], "answers");
   } catch (const Corrupt& e) {
@@ -122,7 +122,7 @@ void Outgoing::welcome(const Note& note, std::vector<UniqueFd> descriptors) {
 }
 
 void Outgoing::close(const std::string& why) {
-  // In this order: a peer that finds let_go unset after it has read a payload has read it whole.
+  // In this order: a peer that finds let_go unset after reading a payload has read it unchanged.
   lane().let_go.store(1, std::memory_order_seq_cst);
   state_ = State::Closed;
   if (watched_) core_->loop->unwatch(socket_.get());

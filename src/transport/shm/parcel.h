@@ -20,12 +20,12 @@ struct InShmParcels;
 struct InShmFetches;
 
 struct ShmParcel final : Parcel, ListHook<InShmParcels>, ListHook<InShmFetches> {
-  // Where the payload is.
+  // The place of the payload.
   enum class Place : std::uint8_t {
     Lane,     // in the ring, until arrived() returns
-    Own,      // copied out of it
+    Own,      // copied from it
     Window,   // in memory of its sender
-    Offered,  // in no memory that we see; it has to be wanted
+    Offered,  // in no memory that we see; it must be wanted
     Wanted,   // the same, and its sender knows
   };
 
@@ -39,14 +39,14 @@ struct ShmParcel final : Parcel, ListHook<InShmParcels>, ListHook<InShmFetches> 
 
   Place place = Place::Lane;
   HeaderBytes header_copy;
-  Incoming* incoming = nullptr;  // null once the connection is closed
-  std::uint64_t number = 0;      // by which it is released; 0: its sender waits for nothing
-  std::shared_ptr<const PeerMemory> lane;    // of Window: whether the sender has let go of it
+  Incoming* incoming = nullptr;              // null once the connection is closed
+  std::uint64_t number = 0;                  // for its release; 0: its sender does not wait
+  std::shared_ptr<const PeerMemory> lane;    // of Window: tells whether the sender has released it
   std::shared_ptr<const PeerMemory> memory;  // keeps the payload mapped
   const std::byte* payload = nullptr;
   std::vector<std::byte> own;
 
-  // The fetch that is going on, if any.
+  // Whether a fetch is in progress.
   bool fetching = false;
   MutBuf room;
   std::uint64_t copied = 0;

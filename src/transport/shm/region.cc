@@ -10,9 +10,9 @@ namespace shoal::shm {
 namespace {
 
 constexpr std::uint64_t kPage = 4096;
-// Small enough that little is wasted, large enough that a peer maps few of them.
+// Small enough to waste little, large enough that a peer maps few of them.
 constexpr std::uint64_t kSlab = 4U << 20U;
-// Slabs that nobody uses are kept for the next message, up to this.
+// Unused slabs are kept for the next message, up to this size.
 constexpr std::uint64_t kIdleMax = 64U << 20U;
 
 std::uint64_t whole_pages(std::uint64_t size) {
@@ -38,7 +38,7 @@ RegionPtr Regions::make(Bytes size) {
 }
 
 void Regions::publish(const RegionPtr& region) {
-  // Also over the entry of a region that was here before, and is gone.
+  // Also replaces the entry of an ended region at this address.
   published_[reinterpret_cast<std::uintptr_t>(region->memory.data())] = {region->id, region};
 }
 
@@ -89,7 +89,7 @@ void StagePool::give(Lease lease) {
   SHOAL_CHECK(found != slabs_.end());
   Slab& slab = found->second;
   const auto [part, inserted] = slab.free.emplace(lease.at, lease.size);
-  SHOAL_CHECK(inserted, "staging memory was given back twice");
+  SHOAL_CHECK(inserted, "staging memory was returned twice");
   auto next = std::next(part);
   if (next != slab.free.end() && part->first + part->second == next->first) {
     part->second += next->second;

@@ -1,4 +1,4 @@
-// Regions: the window memory of this process, known to peers by number; and staging memory, which
+// Regions: the window memory of this process, which peers know by number; and staging memory, which
 // is cut from regions.
 #pragma once
 
@@ -18,8 +18,8 @@ namespace shoal::shm {
 
 using RegionId = std::uint32_t;
 
-// Regions that are gone, so that peers can be told. A region may be let go by any thread, also
-// after its carrier. Thread safety: all of it.
+// The ended regions, so that peers can be told. Any thread may release a region, also after its
+// carrier has ended. Thread safety: all methods may be called from any thread.
 class Graveyard {
  public:
   void bury(RegionId id);
@@ -45,12 +45,12 @@ struct Region {
 };
 using RegionPtr = std::shared_ptr<Region>;
 
-// Thread safety: none, but the regions it makes may be let go by any thread.
+// Thread safety: none, but any thread may release the regions that it makes.
 class Regions {
  public:
   RegionPtr make(Bytes size);             // throws Error
-  void publish(const RegionPtr& region);  // find() knows it from here on
-  // The region that a payload lies in; null when it lies elsewhere.
+  void publish(const RegionPtr& region);  // find() knows it from now on
+  // The region that contains a payload; null if there is none.
   RegionPtr find(ConstBuf payload) const;
   bool any_gone() const { return !graveyard_->empty(); }
   std::vector<RegionId> take_gone();
@@ -74,8 +74,8 @@ struct Lease {
   std::byte* data() const { return region->memory.data() + at; }
 };
 
-// Thread safety: none. Invariants: parts of a slab that are on lease do not overlap; the parts that
-// are not are in `free`, the neighbours among them joined.
+// Thread safety: none. Invariants: leased parts of a slab do not overlap; the other parts are in
+// `free`, with neighbours joined.
 class StagePool {
  public:
   explicit StagePool(Regions& regions) : regions_(&regions) {}

@@ -1,7 +1,7 @@
-// How fast the transfers of a carrier go, and how long those under way will take.
+// The speed of a carrier's transfers, and the estimated time of the current ones.
 //
-// The rate is that of the bytes that have ended over the time in which any were under way, both
-// directions together; what lies long back counts less and less.
+// The rate is the number of transferred bytes over the time with any transfer in progress, for both
+// directions together; older transfers have less weight.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ class TransferRate {
     moved_ /= 2;
     busy_ /= 2;
   }
-  // Zero while nothing is under way; as good as nothing while the rate is not known.
+  // Zero while no transfer is in progress; almost zero while the rate is unknown.
   Duration ahead() const {
     if (under_way_ == Bytes(0)) return Duration::zero();
     const double part = static_cast<double>(under_way_.value()) / std::max(moved_, 1.0);
@@ -45,7 +45,7 @@ class TransferRate {
   }
 
   Bytes under_way_{};
-  double moved_ = 0;  // bytes, in the time busy_
+  double moved_ = 0;  // bytes, during the time busy_
   Duration busy_{};
   Time last_{};
 };

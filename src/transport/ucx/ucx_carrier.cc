@@ -17,14 +17,15 @@ namespace {
 
 constexpr std::uint32_t kLanesMax = 16;
 // A lane has a connection for each direction. A large message begins when its receiver has asked
-// for it, and that question would wait behind whatever is on its way to the same peer: two that
-// send to each other would take turns.
+// for it. That request would wait behind messages to the same peer, so two nodes that send to each
+// other would take turns.
 constexpr std::size_t kDirections = 2;
 
-// Thread safety: as Carrier's. Invariants:
-// 1. Callbacks of UCX only note what happened; it is acted upon after ucp_worker_progress().
-// 2. An endpoint that failed is closed once, outside of its error callback.
-// 3. Once the worker is abandoned, UCX is not called any more; what was in its hands has come back.
+// Thread safety: that of Carrier. Invariants:
+// 1. Callbacks of UCX only record events, which are handled after ucp_worker_progress().
+// 2. A failed endpoint is closed once, outside of its error callback.
+// 3. Once the worker is abandoned, UCX is not called any more; everything it held has been
+//    returned.
 class UcxCarrier final : public Carrier, private Poller {
  public:
   UcxCarrier(LiveLoop& loop, const UcxOptions& options)
@@ -44,7 +45,7 @@ class UcxCarrier final : public Carrier, private Poller {
   bool fetch(Parcel& parcel, MutBuf room) override;
   bool stop(Parcel& parcel) override {
     (void)parcel;
-    return false;  // A rendezvous that has begun cannot be taken back.
+    return false;  // a rendezvous that has begun cannot be withdrawn
   }
   std::optional<ConstBuf> in_place(Parcel& parcel) override;
   void release(Parcel& parcel) override;
@@ -52,7 +53,7 @@ class UcxCarrier final : public Carrier, private Poller {
  private:
   struct Message final : Parcel {
     HeaderBytes frame{};
-    void* data = nullptr;     // a descriptor while `rendezvous`, else the payload
+    void* data = nullptr;     // a descriptor if `rendezvous`, else the payload
     bool rendezvous = false;  // the payload is still with its sender
     ucs_status_t status = UCS_INPROGRESS;
   };
@@ -96,14 +97,14 @@ class UcxCarrier final : public Carrier, private Poller {
   Sink* sink_ = nullptr;
   std::vector<std::unique_ptr<Handler>> handlers_;
   LifeId self_;
-  std::map<LifeId, std::vector<LinePtr>> peers_;  // lines, kDirections for each lane
-  std::vector<LinePtr> closed_;                   // kept while UCX may still name them
+  std::map<LifeId, std::vector<LinePtr>> peers_;  // kDirections lines for each lane
+  std::vector<LinePtr> closed_;                   // kept while UCX may refer to them
   std::vector<void*> closing_;                    // requests
-  // In the hands of UCX.
+  // Held by UCX.
   List<Flight, struct InCarrier> sending_;
   List<Parcel, struct InCarrier> fetching_;
   TransferRate rate_;  // of these
-  // What the callbacks noted since the last turn.
+  // Recorded by the callbacks since the last turn.
   std::vector<Message*> arrived_;
   std::vector<Sent> sent_;
   std::vector<Message*> fetched_;
@@ -114,7 +115,7 @@ class UcxCarrier final : public Carrier, private Poller {
 void UcxCarrier::open(LifeId self, Sink& sink) {
   self_ = self;
   sink_ = &sink;
-  // A lane has its own number, so that the receiver knows which order counts.
+  // Each lane has a number, so that the receiver knows which order applies.
   for (std::uint32_t lane = 0; lane < kLanesMax; ++lane) {
     Handler& handler = *handlers_.emplace_back(std::make_unique<Handler>(Handler{this, lane}));
     ucp_am_handler_param_t params{};
@@ -127,7 +128,7 @@ void UcxCarrier::open(LifeId self, Sink& sink) {
     const ucs_status_t s = ucp_worker_set_am_recv_handler(worker_.get(), &params);
     SHOAL_CHECK(s == UCS_OK, "UCX: active messages: {}", ucx_text(s));
   }
-  loop_->watch(worker_.descriptor(), [] {});  // The turn that it wakes polls.
+  loop_->watch(worker_.descriptor(), [] {});  // it only wakes the loop; the turn polls
   loop_->add_poller(*this, options_.spin);
 }
 
@@ -195,7 +196,7 @@ void UcxCarrier::close(LifeId life) {
   for (LinePtr& line : node.mapped()) close_line(std::move(line));
 }
 
-// By force: what is in flight ends soon. Never from inside a callback of UCX.
+// By force: transfers in flight end soon. Never call it inside a callback of UCX.
 void UcxCarrier::close_line(LinePtr line) {
   line->closed = true;
   ucp_ep_h ep = line->ep;
@@ -221,7 +222,7 @@ void UcxCarrier::reap() {
   if (closing_.empty() && broken_.empty()) closed_.clear();
 }
 
-// The end of this carrier: UCX lets go of everything because nobody calls it any more.
+// The end of this carrier: UCX holds nothing more because it is no longer called.
 void UcxCarrier::broke(const std::string& why) {
   if (worker_.abandoned()) return;
   loop_->unwatch(worker_.descriptor());
@@ -323,7 +324,7 @@ bool UcxCarrier::fetch(Parcel& parcel, MutBuf room) {
   params.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   params.cb.recv_am = &UcxCarrier::on_fetched;
   params.user_data = &message;
-  // From here on the descriptor is UCX's again, whatever comes of it.
+  // From here on UCX owns the descriptor again, whatever the result.
   void* const data = std::exchange(message.data, nullptr);
   fetching_.push_back(message);
   try {
@@ -369,11 +370,11 @@ void UcxCarrier::release(Parcel& parcel) {
 // ---- The loop's turn
 
 bool UcxCarrier::poll() {
-  constexpr int kProgressMax = 64;  // Coroutines get their turn between.
+  constexpr int kProgressMax = 64;  // coroutines run in between
   int rounds = 0;
   if (!worker_.abandoned()) {
     try {
-      // What has come is delivered before UCX looks for more.
+      // Messages are delivered before UCX looks for more.
       while (rounds < kProgressMax && arrived_.empty() && ucp_worker_progress(worker_.get()) != 0)
         ++rounds;
       reap();
@@ -390,7 +391,7 @@ bool UcxCarrier::arm() {
   return worker_.abandoned() || ucp_worker_arm(worker_.get()) == UCS_OK;
 }
 
-// What came before a loss is delivered before it.
+// Messages before a loss are delivered before it.
 bool UcxCarrier::deliver() {
   if (broken_why_) sink_->broken(*std::exchange(broken_why_, std::nullopt));
   if (arrived_.empty() && sent_.empty() && fetched_.empty() && broken_.empty()) return false;

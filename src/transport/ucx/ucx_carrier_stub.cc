@@ -1,4 +1,4 @@
-// Stands in for ucx_carrier.cc and ucx_worker.cc where UCX is missing or was left out.
+// Replaces ucx_carrier.cc and ucx_worker.cc in builds without UCX.
 #include <fmt/core.h>
 
 #include "base/error.h"

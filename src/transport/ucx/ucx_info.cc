@@ -35,7 +35,7 @@ void add_component(uct_component_h component, Transports& found) {
   attributes.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT;
   if (uct_component_query(component, &attributes) != UCS_OK) return;
 
-  // The second query fills an array that is ours and as long as the first one said.
+  // The second query fills our array, whose length comes from the first.
   std::vector<uct_md_resource_desc_t> domains(attributes.md_resource_count);
   attributes.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCES;
   attributes.md_resources = domains.data();
@@ -45,8 +45,7 @@ void add_component(uct_component_h component, Transports& found) {
 
 }  // namespace
 
-// Asks the transport layer (UCT) itself: the protocol layer above it has no query for this in UCX
-// 1.13.
+// Asks the transport layer (UCT): the protocol layer above it has no such query in UCX 1.13.
 UcxInfo ucx_info() {
   Transports found;
   uct_component_h* components = nullptr;

@@ -1,4 +1,4 @@
-// What the UCX library of this machine offers, for `shoal doctor`.
+// The properties of this machine's UCX library, for `shoal doctor`.
 #pragma once
 
 #include <string>
@@ -7,9 +7,10 @@
 namespace shoal {
 
 struct UcxInfo {
-  bool built_in = false;                // false: this program was built without UCX.
-  std::string version;                  // of the library that was loaded, not of the headers
-  std::vector<std::string> transports;  // such as "tcp", "posix", "rc_verbs"; sorted, each once
+  bool built_in = false;                // false: this program was built without UCX
+  std::string version;                  // of the loaded library, not of the headers
+  std::vector<std::string> transports;  // such as "tcp", "posix", "rc_verbs"; sorted, without
+                                        // repetitions
 };
 
 UcxInfo ucx_info();

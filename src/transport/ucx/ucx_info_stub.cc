@@ -1,4 +1,4 @@
-// Stands in for ucx_info.cc where UCX is missing or was left out.
+// Replaces ucx_info.cc in builds without UCX.
 #include "transport/ucx/ucx_info.h"
 
 namespace shoal {

@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
-// What follows is found before the library's own of the same name.
+// These functions override the library's own of the same name.
 
-// As shipped it prints a backtrace and aborts.
+// The original prints a backtrace and aborts.
 extern "C" [[noreturn]] void ucs_fatal_error_format(const char* file, unsigned line,
                                                     const char* function, const char* format, ...) {
   std::va_list arguments;
@@ -31,7 +31,7 @@ extern "C" [[noreturn]] void ucs_fatal_error_format(const char* file, unsigned l
 
 namespace {
 
-// Whom a wait tells, and what it told.
+// The callback of a wait, and the events reported to it.
 struct Told {
   ucs_event_set_handler_t handler;
   void* argument;
@@ -55,10 +55,10 @@ void tell_of_writing(void* connection, ucs_event_set_types_t events, void* argum
 
 }  // namespace
 
-// UCX's TCP reads from a connection that is ready for both, then writes to it, although what it
-// read may have ended the connection: the peer's farewell, after we closed in the middle of a
-// message. It went on in freed memory. Here what could also be written to is looked for again
-// after the reading.
+// UCX's TCP reads from a connection that is ready for both directions, then writes to it, although
+// the data read may have ended the connection: the peer's farewell, after we closed in the middle
+// of a message. It continued in freed memory. Here a connection that is ready for writing is looked
+// up again after the reading.
 extern "C" ucs_status_t ucs_event_set_wait(ucs_sys_event_set_t* set, unsigned* count,
                                            int timeout_ms, ucs_event_set_handler_t handler,
                                            void* argument) {
@@ -90,7 +90,7 @@ sockaddr_storage parse_address(const std::string& text) {
     six->sin6_family = AF_INET6;
   } else {
     throw ConfigError(
-        fmt::format("'{}' is no address to listen on; give one such as 127.0.0.1", text));
+        fmt::format("'{}' is not an address to listen on; give one such as 127.0.0.1", text));
   }
   return storage;
 }
@@ -106,7 +106,7 @@ std::string_view bytes_of(const sockaddr* address) {
   return {};
 }
 
-// The network device that has this address.
+// The network device with this address.
 std::string device_of(const std::string& address) {
   const sockaddr_storage wanted = parse_address(address);
   ifaddrs* list = nullptr;
@@ -121,8 +121,7 @@ std::string device_of(const std::string& address) {
 }
 
 ucp_context_h make_context(const UcxOptions& options) {
-  // What it would print as errors, lost peers above all, comes back as a status, and is reported
-  // by us.
+  // Errors, above all lost peers, come back as a status, and we report them ourselves.
   ucs_global_opts_set_value("LOG_LEVEL", "fatal");
   ucp_config_t* config = nullptr;
   // Not from the environment: a job behaves the same wherever it is started.
@@ -134,7 +133,7 @@ ucp_context_h make_context(const UcxOptions& options) {
   std::vector<std::pair<std::string, std::string>> settings = {
       {"TLS", options.transports},
       {"NET_DEVICES", device_of(options.listen)},
-      {"TX_SEG_SIZE", segment},  // UCX_TCP_TX_SEG_SIZE; 1.13 knows it by this name alone
+      {"TX_SEG_SIZE", segment},  // UCX_TCP_TX_SEG_SIZE, which 1.13 knows only by this name
       {"RX_SEG_SIZE", segment},
       {"RNDV_THRESH", std::to_string(options.rendezvous.value())}};
   settings.insert(settings.end(), options.settings.begin(), options.settings.end());
@@ -193,7 +192,7 @@ UcxWorker::~UcxWorker() {
     ucp_worker_destroy(worker_);
     ucp_cleanup(context_);
   } catch (const UcxBroken&) {
-    // It breaks while it goes: what is left of it stays.
+    // The destructor may fail inside UCX: the rest is leaked.
   }
 }
 

@@ -1,4 +1,4 @@
-// A UCX worker of our own settings, and the containment of its assertions.
+// A UCX worker with our own settings, which contains UCX's assertions.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -11,11 +11,11 @@
 
 namespace shoal {
 
-// UCX found itself in a state that it takes for impossible. In 1.13 that happens when a peer dies
-// within the moment in which it connects (its answer is purged from a connection that is refused:
-// assertion in ucp_request_send_state_ff, gone in 1.14). As shipped the process would abort. Here
-// the library throws this through its own frames instead, and must not be called any more: the
-// worker is abandoned, and the life of its node with it.
+// UCX found an internal state that it takes for impossible. In 1.13 that happens when a peer dies
+// at the moment when it connects (its answer is purged from a connection that is refused: assertion
+// in ucp_request_send_state_ff, fixed in 1.14). By default the process would abort. Here the
+// library throws this exception through its own frames, and must not be called any more: the worker
+// is abandoned, and its node's incarnation with it.
 class UcxBroken : public Error {
  public:
   using Error::Error;
@@ -34,7 +34,7 @@ class UcxWorker {
   ucp_worker_h get() const { return worker_; }
   int descriptor() const { return descriptor_; }
   std::string address() const;
-  // Never touch it again, and do not give it back either: it may be locked, or half changed.
+  // Never uses the worker again, and does not destroy it either: it may be locked, or half changed.
   void abandon();
   bool abandoned() const { return worker_ == nullptr; }
 

@@ -1,4 +1,4 @@
-// OwnCarrier: what a node sends to itself. The payload is copied when it is sent.
+// OwnCarrier: messages of a node to itself. The payload is copied when it is sent.
 #pragma once
 
 #include <vector>
@@ -22,11 +22,11 @@ class OwnCarrier final : public Carrier {
   }
   void connect(LifeId peer, const std::string& contact) override {
     (void)contact;
-    SHOAL_CHECK_EQ(peer.node, self_.node, "the own carrier goes nowhere else");
+    SHOAL_CHECK_EQ(peer.node, self_.node, "the own carrier reaches no other node");
   }
   void close(LifeId peer) override { (void)peer; }
 
-  // The one carrier that calls the sink at once: nothing is between sender and receiver.
+  // The only carrier that calls the sink at once, because sender and receiver are the same.
   bool send(Flight& flight) override {
     auto parcel = std::make_unique<Own>();
     const auto bytes = flight.payload.bytes();

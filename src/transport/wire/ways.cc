@@ -22,7 +22,7 @@ int digit(char c) {
 }
 
 [[noreturn]] void corrupt(const std::string& text) {
-  throw Corrupt(fmt::format("'{}' does not say how a node is reached; it reads name=hex,name=hex",
+  throw Corrupt(fmt::format("'{}' is not a list of contacts; expected name=hex,name=hex",
                             text.substr(0, 100)));
 }
 

@@ -1,4 +1,4 @@
-// Ways: how a node is reached, by each of its carriers. It travels as text, with the views.
+// Ways: a node's contacts, one for each of its carriers. They travel as text, with the views.
 #pragma once
 
 #include <map>
@@ -9,18 +9,18 @@
 
 namespace shoal {
 
-using Ways = std::map<std::string, std::string>;  // carrier name -> what its contact() said
+using Ways = std::map<std::string, std::string>;  // carrier name -> contact()
 
 std::string encode_ways(const Ways& ways);
-// Throws Corrupt for what encode_ways cannot have made.
+// Throws Corrupt for text that encode_ways cannot have made.
 Ways decode_ways(const std::string& text);
 
-// Where the endpoint looks a peer up, before it sends to it for the first time.
-// Thread safety: as its implementation says.
+// Lets the endpoint look a peer up before it sends to it for the first time. Thread safety: that of
+// the implementation.
 class PeerDirectory {
  public:
   virtual ~PeerDirectory() = default;
-  // Incarnation 0: the newest life known. Nothing: unknown.
+  // Incarnation 0: the newest known one. Empty: unknown.
   struct Listing {
     LifeId life;
     Ways ways;

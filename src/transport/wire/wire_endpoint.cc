@@ -14,7 +14,7 @@
 namespace shoal {
 namespace {
 
-// In views of more nodes each connects to those it sends to, when it does.
+// In larger views each node connects to a peer when it first sends to it.
 constexpr std::size_t kConnectedAtOnceMax = 64;
 constexpr Bytes kHugePage{2 << 20};
 
@@ -22,7 +22,7 @@ std::exception_ptr peer_lost(NodeId peer, const std::string& why) {
   return std::make_exception_ptr(PeerLost(peer, why));
 }
 
-// Not what a peer may keep for as long as it likes.
+// False for a range that a peer may keep as long as it likes.
 bool is_awaited(const Flight& flight) { return flight.op == nullptr || !flight.op->lent; }
 
 }  // namespace
@@ -61,7 +61,7 @@ std::shared_ptr<std::byte> WireEndpoint::allocate(Bytes size) {
   return size < kHugePage ? Endpoint::allocate(size) : allocate_pages(size.value());
 }
 
-// What came by a network, or from a thread, lies in memory that is not shared: it is refused.
+// Data received by a network or from a thread is not in shared memory, so showing it is refused.
 Endpoint::Shown WireEndpoint::show(MutBuf room, ConstBuf there) {
   return {Bytes(show_pages(room.data, there.data, there.size.value())), true};
 }
@@ -102,7 +102,7 @@ void WireEndpoint::launch(std::unique_ptr<Flight> flight, Outgoing& out, std::ui
   flight->lane = lane;
   flight->carrier = out.carrier;
   flight->tag = tag;
-  Flight& kept = *flight.release();  // Back with sent() or failed().
+  Flight& kept = *flight.release();  // returned with sent() or failed()
   flights_.push_back(kept);
   if (kept.carrier->send(kept)) sent(kept);
 }
@@ -117,7 +117,7 @@ WireEndpoint::Outgoing* WireEndpoint::connect(NodeId to) {
 
   const std::optional<PeerDirectory::Listing> listing = directory_->find(to, known);
   if (!listing) {
-    mailbox_.lose(to, known, "nobody knows where it is");
+    mailbox_.lose(to, known, "its address is unknown");
     return nullptr;
   }
   for (auto& carrier : carriers_) {
@@ -141,7 +141,7 @@ void WireEndpoint::abort_send(SendOp& op) {
   ++progress_;
   record(EventKind::OpCancelled, op.to, op.tag, op.payload.size, 0);
   auto* const flight = static_cast<Flight*>(std::exchange(op.flight, nullptr));
-  // What is on its way cannot be taken back: the range stays busy, and retire() waits for it.
+  // A message in flight cannot be withdrawn: the range stays busy, and retire() waits for it.
   if (flight != nullptr) flight->op = nullptr;
   unpark(op);
 }
@@ -185,7 +185,7 @@ void WireEndpoint::end_flight(Flight& flight) {
   look_quiet();
 }
 
-// ---- Losing and ending
+// ---- Loss and end
 
 void WireEndpoint::lost(LifeId peer, const std::string& why) {
   lose(peer.node, peer.incarnation, why);
@@ -201,14 +201,14 @@ void WireEndpoint::adopt(const ViewPtr& view) {
   if (state() != State::Open) return;
   mailbox_.adopt(view);
   close_connections([&](LifeId l) { return mailbox_.over(l.node, l.incarnation); });
-  // At once, and not with the first message: a peer that dies is then noticed by whoever only
-  // receives from it, and the delicate moment of connecting is not in the middle of an exchange.
+  // At once, not with the first message: then even a node that only receives from a peer notices
+  // its death, and the critical moment of connecting is not in the middle of an exchange.
   if (view->size() > kConnectedAtOnceMax) return;
   for (const Member& m : view->members)
     if (m.node != self_.node) connect(m.node);
 }
 
-// Everyone we send to, are sending to, or are receiving from.
+// All peers that we send to or receive from.
 void WireEndpoint::close_connections(const std::function<bool(LifeId)>& which) {
   std::vector<LifeId> closing;
   for (const auto& [node, out] : outgoing_)
@@ -235,7 +235,7 @@ void WireEndpoint::close_connections(const std::function<bool(LifeId)>& which) {
 void WireEndpoint::fail_receives(const std::exception_ptr& error) { mailbox_.fail_all(error); }
 
 void WireEndpoint::die(const std::string& why, std::function<void()> quiet) {
-  (void)why;  // The peers learn it from the membership, and from the connection.
+  (void)why;  // the peers learn it from the membership, and from the connection
   SHOAL_CHECK(state() != State::Dead, "node {} died twice", self());
   dead();
   quiesce(std::move(quiet));
@@ -274,7 +274,7 @@ Task<void> WireEndpoint::retire(GroupId group, Generation generation) {
   while (holds(group, generation)) co_await freed_.wait();
 }
 
-// ---- What is waited for
+// ---- Stall report
 
 bool WireEndpoint::pending() const {
   return state() != State::Dead &&

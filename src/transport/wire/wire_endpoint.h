@@ -1,8 +1,9 @@
-// WireEndpoint: messages between processes, each peer reached by the best carrier both sides have.
+// WireEndpoint: messages between processes, each peer reached by the best carrier that both sides
+// have.
 //
-// The carriers move bytes (UCX, the memory of one host); everything else that the seam promises is
-// done here, once for all of them: headers and their checks, matching, lifetimes of ranges, loss,
-// fencing, and the report of what waits.
+// The carriers move bytes (UCX, the memory of one host). All other guarantees of the seam are
+// implemented here, once for all carriers: headers and their checks, matching, lifetimes of ranges,
+// loss, fencing, and the stall report.
 #pragma once
 
 #include <cstdint>
@@ -25,21 +26,21 @@
 
 namespace shoal {
 
-// In the order of preference: the first that reaches a peer carries what is sent to it.
+// In order of preference: the first that reaches a peer carries the messages to it.
 using Carriers = std::vector<std::unique_ptr<Carrier>>;
 
 Ways ways_of(const Carriers& carriers);
 
-// Of messages between the endpoints themselves; programs use others.
+// For messages between the endpoints themselves; programs use other groups.
 inline constexpr GroupId kNoteGroup{0xFFFF};
 
 // Thread safety: none; it belongs to the thread of its loop. Invariants:
-// 1. A range of an operation is in the hands of a carrier exactly while its flight is in flights_,
-//    or its parcel in fetches_.
-// 2. An operation that waits is in the mailbox, in flights_, in fetches_ or in parked_; or the node
-//    is dead, and it waits to be cancelled.
+// 1. A carrier holds the range of an operation exactly while its flight is in flights_, or its
+//    parcel in fetches_.
+// 2. A waiting operation is in the mailbox, in flights_, in fetches_ or in parked_; or the node is
+//    dead, and it waits to be cancelled.
 // 3. Every parcel is in incoming_ (too early), in the mailbox, in fetches_, held by a Reading, or
-// was released.
+//    was released.
 // Large class: half of the methods implement Endpoint, Mailbox::Host and Carrier::Sink.
 class WireEndpoint final : public LiveEndpoint, private Mailbox::Host, private Carrier::Sink {
  public:
@@ -58,13 +59,14 @@ class WireEndpoint final : public LiveEndpoint, private Mailbox::Host, private C
   void lose(NodeId peer, Incarnation life, const std::string& why) override;
   void die(const std::string& why, std::function<void()> quiet) override;
 
-  // Asks every peer that something waits for what it is doing; `answer` is called for each that
-  // answers, with what its `situation` said.
+  // Asks every peer that an operation waits for about its activity; `answer` is called for each
+  // reply, with the text of the peer's `situation`.
   using Answer = std::function<void(NodeId peer, const std::string& situation)>;
   void ask_missing(Answer answer);
   void on_question(std::function<std::string()> situation) { situation_ = std::move(situation); }
 
-  // Done when all that was sent so far has arrived, at whoever is not lost: then leave in peace.
+  // Completes when all messages sent so far have arrived, except at lost peers: then leave in an
+  // orderly way.
   Task<void> deliver_all();
 
   bool pending() const override;
@@ -77,7 +79,7 @@ class WireEndpoint final : public LiveEndpoint, private Mailbox::Host, private C
     Carrier* carrier = nullptr;
     std::vector<std::uint64_t> sequence;  // of the next message, by lane
   };
-  // What has come from one life of a peer. A medium may let messages overtake each other.
+  // State of messages from an incarnation of a peer. A medium may reorder messages.
   struct Lane {
     std::uint64_t due = 0;
     std::map<std::uint64_t, Parcel*> early;
@@ -107,7 +109,7 @@ class WireEndpoint final : public LiveEndpoint, private Mailbox::Host, private C
               ConstBuf payload);
   void send_note(NodeId to, std::uint32_t lane, std::uint64_t id, std::string text);
   void take_note(Parcel& parcel);
-  // How the life of `to` that we know of is reached; null when it is lost.
+  // The connection to the known incarnation of `to`; null if it is lost.
   Outgoing* connect(NodeId to);
   Header check(Parcel& parcel);  // throws Corrupt
   void take_in_order(Parcel& parcel, std::uint64_t sequence);
@@ -129,6 +131,7 @@ class WireEndpoint final : public LiveEndpoint, private Mailbox::Host, private C
   std::function<std::string()> situation_;
   Answer answer_;
   std::map<LifeId, std::uint32_t> unconfirmed_;  // lanes on which a peer has yet to confirm all
+                                                 // messages
   std::map<NodeId, Outgoing> outgoing_;
   std::map<NodeId, Incoming> incoming_;
   List<Flight, struct InFlights> flights_;
@@ -136,8 +139,8 @@ class WireEndpoint final : public LiveEndpoint, private Mailbox::Host, private C
   Signal freed_;
   std::uint64_t progress_ = 0;
   Carriers carriers_;
-  std::unique_ptr<Carrier> own_;  // what this node sends to itself
-  Mailbox mailbox_;               // last: when it goes it calls dropped()
+  std::unique_ptr<Carrier> own_;  // messages of this node to itself
+  Mailbox mailbox_;               // last: its destructor calls dropped()
 };
 
 }  // namespace shoal

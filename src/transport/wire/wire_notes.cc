@@ -1,5 +1,5 @@
-// What endpoints tell each other: what they do, when something stalls, and that all has arrived,
-// when one of them leaves.
+// Messages between endpoints: their activity, for stall reports, and a confirmation that all
+// messages have arrived, before a node leaves.
 #include <set>
 #include <string>
 #include <utility>
@@ -11,13 +11,13 @@ namespace {
 
 constexpr std::uint64_t kQuestion = 1;
 constexpr std::uint64_t kAnswer = 2;
-constexpr std::uint64_t kThatIsAll = 3;  // of this lane
+constexpr std::uint64_t kThatIsAll = 3;  // the last one of this lane
 constexpr std::uint64_t kConfirmed = 4;
-constexpr std::size_t kNoteMax = 4096;  // small enough to come with its header
+constexpr std::size_t kNoteMax = 4096;  // small enough to arrive with its header
 
 }  // namespace
 
-// A message of the endpoint's own.
+// A message of the endpoint itself.
 struct WireEndpoint::Note final : Flight {
   explicit Note(std::string t) : text(std::move(t)) {}
   const std::string text;

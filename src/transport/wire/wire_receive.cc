@@ -11,7 +11,7 @@ namespace shoal {
 void WireEndpoint::start_recv(RecvOp& op) {
   ++progress_;
   if (state() == State::Fenced) return op.failed_with(fenced());
-  if (state() == State::Dead) return;  // It waits to be cancelled.
+  if (state() == State::Dead) return;  // it waits to be cancelled
   record(EventKind::RecvPosted, op.match.from, op.match.tag, op.room.size, 0);
   mailbox_.post(op);
 }
@@ -22,7 +22,7 @@ void WireEndpoint::abort_recv(RecvOp& op) {
   if (op.flight == nullptr) return mailbox_.cancel(op);
   Parcel& parcel = *static_cast<Parcel*>(std::exchange(op.flight, nullptr));
   parcel.receive = nullptr;
-  if (parcel.carrier->stop(parcel)) end_fetch(parcel);  // Else the room stays busy for a while.
+  if (parcel.carrier->stop(parcel)) end_fetch(parcel);  // otherwise the room stays busy for a while
 }
 
 void WireEndpoint::arrived(Parcel& parcel) {
@@ -30,14 +30,14 @@ void WireEndpoint::arrived(Parcel& parcel) {
   ++progress_;
   try {
     const Header header = check(parcel);
-    // A listener outlives the lives of its node: some peer has not heard of the new one yet.
+    // A listener outlives the incarnations of its node: a peer may not know the new one yet.
     if (header.target != self_.node || header.target_incarnation != self_.incarnation) {
       env().probe("wire: a message for another life");
       return parcel.carrier->release(parcel);
     }
     take_in_order(parcel, header.sequence);
   } catch (const Corrupt& error) {
-    // What this peer sends cannot be trusted any more: for us that life of it is over.
+    // Messages of this peer cannot be trusted: its incarnation ends for this node.
     env().probe("wire: corrupt frame");
     fmt::print(stderr, "shoal: node {}: {}\n", self_.node, error.what());
     const std::optional<LifeId> sender = parcel.sender;
@@ -55,8 +55,8 @@ Header WireEndpoint::check(Parcel& parcel) {
   };
   const LifeId source{h.source, h.incarnation};
   if (parcel.sender && source != *parcel.sender)
-    corrupt(fmt::format("it claims to be node {}.{}, the connection is that of {}.{}", h.source,
-                        h.incarnation, parcel.sender->node, parcel.sender->incarnation));
+    corrupt(fmt::format("it claims to be from node {}.{}, but the connection is that of {}.{}",
+                        h.source, h.incarnation, parcel.sender->node, parcel.sender->incarnation));
   parcel.sender = source;
   if (h.size.value() != parcel.payload_size)
     corrupt(fmt::format("its header promises {} bytes, {} came", h.size, parcel.payload_size));
@@ -73,15 +73,15 @@ void WireEndpoint::take_in_order(Parcel& parcel, std::uint64_t sequence) {
     forget(in);
     in.incarnation = parcel.incarnation;
   }
-  if (parcel.incarnation < in.incarnation) return mailbox_.deliver(parcel);  // To be dropped.
+  if (parcel.incarnation < in.incarnation) return mailbox_.deliver(parcel);  // to be dropped
   Lane& lane = in.lanes[parcel.lane];
-  if (sequence == lane.due && lane.early.empty()) {  // nearly always
+  if (sequence == lane.due && lane.early.empty()) {  // almost always
     ++lane.due;
     return take(parcel);
   }
   const bool fresh = sequence >= lane.due && lane.early.emplace(sequence, &parcel).second;
   if (!fresh)
-    throw Corrupt(fmt::format("message from node {} by {}: number {} has come before, {} is due",
+    throw Corrupt(fmt::format("message from node {} by {}: number {} is repeated, expected {}",
                               parcel.from, parcel.carrier->name(), sequence, lane.due));
   while (!lane.early.empty() && lane.early.begin()->first == lane.due) {
     Parcel& next = *lane.early.begin()->second;
@@ -124,8 +124,7 @@ void WireEndpoint::matched(RecvOp& op, Arrival& arrival) {
   parcel.receive = &op;
   op.flight = &parcel;
   fetches_.push_back(parcel);
-  // A connection of our own to whom we receive from: when that peer freezes, closing it is what
-  // frees the room.
+  // Connects to the sender too: if that peer freezes, closing our connection frees the room.
   if (state() == State::Open) connect(parcel.from);
 }
 
@@ -178,8 +177,8 @@ void WireEndpoint::end_fetch(Parcel& parcel) {
   look_quiet();
 }
 
-// A receive from anyone outlives the loss of one: it goes on waiting. So does one of a node that is
-// being fenced, until everything is; the dead wait to be cancelled.
+// A receive from anyone continues to wait after the loss of one peer, and so do the receives of a
+// node that is being fenced, until all are; those of a dead node wait to be cancelled.
 void WireEndpoint::broken_off(RecvOp& op, const std::exception_ptr& error) {
   if (state() == State::Dead) return;
   if (state() == State::Fenced) return op.failed_with(fenced());

@@ -342,7 +342,7 @@ TEST_F(ShmCarrierTest, ALifeThatWasClosedIsNotLetInAgainButTheNextIs) {
   Station zombie(loop, life(3), options);
   zombie.connect(*b);
   until([&] { return !zombie.losses.empty(); });
-  EXPECT_THAT(zombie.losses[0].why, HasSubstr("life 1 of node 3 is over"));
+  EXPECT_THAT(zombie.losses[0].why, HasSubstr("life 1 of node 3 has ended"));
   Station next(loop, life(3, 2), options);
   next.connect(*b);
   next.send(*b, pattern(10));

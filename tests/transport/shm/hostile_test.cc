@@ -101,7 +101,7 @@ const CorruptLane kCorruptLanes[] = {
      [](FakeSender& f) { f.publish(descriptor(Kind::Eager, 2, kHuge)); }},
     {"HugePayload", "more than the",
      [](FakeSender& f) { f.publish(descriptor(Kind::Offer, kHuge)); }},
-    {"RegionNeverAnnounced", "region 5, which was never announced",
+    {"RegionNeverAnnounced", "region 5, which was not announced",
      [](FakeSender& f) { f.publish(descriptor(Kind::Window, 1, 0, 5)); }},
     {"OutsideTheRegion", "8193 bytes at 0 of region 5, which has 8192",
      [](FakeSender& f) {
@@ -138,7 +138,7 @@ const CorruptLane kCorruptLanes[] = {
        f.publish(descriptor(Kind::Offer, 100));
        f.publish(descriptor(Kind::Offer, 100));
      }},
-    {"NonsenseOnTheSocket", "no note of ours",
+    {"NonsenseOnTheSocket", "not a note",
      [](FakeSender& f) { ASSERT_EQ(::send(f.socket.get(), "nonsense", 8, 0), 8); }},
     {"SecondHello", "out of turn",
      [](FakeSender& f) { ASSERT_EQ(send_note(f.socket, f.hello), Sent::Yes); }},
@@ -196,7 +196,7 @@ TEST_F(ShmHostileTest, AnotherKeyIsRefusedByEitherSide) {
   Station keyed(loop, life(2), options);
   station.connect(keyed);
   run_until(loop, [&] { return !station.losses.empty(); });
-  EXPECT_THAT(station.losses[0].why, HasSubstr("key is not ours"));
+  EXPECT_THAT(station.losses[0].why, HasSubstr("key differs from ours"));
   EXPECT_EQ(shm_stats(keyed.carrier()).refused, 1U);
   EXPECT_TRUE(keyed.losses.empty());
 
@@ -205,7 +205,7 @@ TEST_F(ShmHostileTest, AnotherKeyIsRefusedByEitherSide) {
   const ReceivedNote hello = fake.hear_hello();
   ASSERT_EQ(hello.note.kind, NoteKind::Hello);
   fake.welcome(hello.note, std::string(32, 'b'));
-  EXPECT_THAT(fake.fate(), HasSubstr("key is not ours"));
+  EXPECT_THAT(fake.fate(), HasSubstr("key differs from ours"));
 }
 
 TEST_F(ShmHostileTest, ASecondConnectionOfTheSameLifeIsRefused) {

@@ -193,7 +193,7 @@ TEST_F(WireEndpointTest, AMessageThatComesTwiceCostsThePeerItsConnection) {
   carrier->bring(encode_header(header(0, 5, 1)), 1);
   carrier->bring(encode_header(header(0, 5, 1)), 1);
   const std::string said = testing::internal::GetCapturedStderr();
-  EXPECT_NE(said.find("number 0 has come before, 1 is due"), std::string::npos) << said;
+  EXPECT_NE(said.find("number 0 is repeated, expected 1"), std::string::npos) << said;
   EXPECT_EQ(receive(5), "") << "what came before it can be received";
   EXPECT_NE(receive(5).find("lost node 1"), std::string::npos);
 }
@@ -207,7 +207,7 @@ TEST_F(WireEndpointTest, WhatIsNoHeaderOrClaimsToBeAnotherIsRefusedByName) {
   Header liar = header(0, 5, 1);
   liar.source = NodeId(2);
   const std::vector<Case> cases = {
-      {"claims to be node 2.1, the connection is that of 1.1", liar, 1},
+      {"claims to be from node 2.1, but the connection is that of 1.1", liar, 1},
       {"its header promises 1 bytes, 2 came", header(0, 5, 1), 2}};
   for (const Case& c : cases) {
     testing::internal::CaptureStderr();
