@@ -129,7 +129,7 @@ std::vector<BadFrame> bad_frames() {
   add("target", "it is for", with_header([](Header& h) { h.target = kCarol; }), 10);
   add("life of the target", "it is for",
       with_header([](Header& h) { h.target_incarnation = Incarnation(9); }), 10);
-  add("sequence", "is due", with_header([](Header& h) { h.sequence = 1; }), 10);
+  add("sequence", "instead of", with_header([](Header& h) { h.sequence = 1; }), 10);
   add("size", "more than", with_header([](Header& h) { h.size = Bytes(~std::uint64_t{0}); }), 10);
   return bad;
 }

@@ -176,7 +176,7 @@ TEST_F(ShmHostileTest, AGreetingOfTheWrongKindIsRefusedWithAReason) {
   EXPECT_THAT(refused([](FakeSender& f) { f.hello.to_incarnation = 9; }), HasSubstr("life 9"));
   EXPECT_THAT(refused([](FakeSender& f) { f.hello.version = 9; }), HasSubstr("version 9"));
   EXPECT_THAT(refused([](FakeSender& f) { f.hello.kind = NoteKind::Gone; }),
-              HasSubstr("no greeting"));
+              HasSubstr("the greeting is malformed"));
   EXPECT_THAT(refused([](FakeSender& f) { f.head().shape.slots = 7; }), HasSubstr("7 slots"));
   EXPECT_THAT(refused([](FakeSender& f) { f.head().shape.slots = 1024; }), HasSubstr("1024 slots"));
   EXPECT_THAT(refused([](FakeSender& f) { f.head().shape.eager_ring = 0; }), HasSubstr("0 eager"));
