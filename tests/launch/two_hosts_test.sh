@@ -14,9 +14,9 @@ refuse() {
   expect_equal "$rc|$out" "2|"
   expect_has "$err" "$text"
 }
-refuse "'' is no rate" -- true
-refuse "'fast' is no rate" fast -- true
-refuse "which command?" 1gbit
+refuse "'' is not a rate" -- true
+refuse "'fast' is not a rate" fast -- true
+refuse "the command is missing" 1gbit
 refuse "comes after the rate" 1gbit true
 refuse "unknown option '--cutt'" --cutt 1gbit -- true
 refuse "--cut 3" --cut 3 1gbit -- true
