@@ -3,6 +3,7 @@ import os
 import re
 
 FOLDERS = ("src", "include", "tests", "bench", "examples")
+PAGES = ("docs/architecture.md",)
 ENDINGS = (".h", ".cc", ".cc.in", ".cpp", ".hpp", ".cxx", ".hh", "CMakeLists.txt")
 
 # A digit separator (1'000) is no character literal.
@@ -77,6 +78,10 @@ def read_tree(root):
                     path = os.path.join(where, name)
                     with open(path, encoding="utf-8") as file:
                         files[os.path.relpath(path, root)] = file.read()
+    for page in PAGES:
+        if os.path.exists(os.path.join(root, page)):
+            with open(os.path.join(root, page), encoding="utf-8") as file:
+                files[page] = file.read()
     return Tree(files)
 
 
