@@ -62,7 +62,7 @@ Contender peer(const CollectiveBenchOptions& o, const std::string& name) {
                         o.procs, sizes),
             {"copied"}};
   if (name != "mpi")
-    throw ConfigError(fmt::format("--peer {}: needed are some of gloo, mpi, none", name));
+    throw ConfigError(fmt::format("--peer {}: expected one or more of gloo, mpi, none", name));
   const std::string program = SHOAL_MPI_PEER;
   if (program.empty())
     throw ConfigError(

@@ -90,7 +90,7 @@ void apply_config(const std::vector<Option>& options, const std::vector<std::str
     const Option& option = options[static_cast<std::size_t>(it - known.begin())];
     if (std::ranges::find(given, last_name(option)) != given.end()) continue;
     if (!std::visit(Assign{entry.value}, option.target))
-      throw ConfigError(fmt::format("{}:{}: {} = {}: needed is {}", file, entry.line, entry.key,
+      throw ConfigError(fmt::format("{}:{}: {} = {}: expected {}", file, entry.line, entry.key,
                                     to_text(entry.value), std::visit(Named(), option.target)));
     if (option.choices.empty()) continue;
     const std::string text = *std::get<std::string*>(option.target);

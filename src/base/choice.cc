@@ -19,7 +19,7 @@ bool read_number(std::string_view text, Number& value) {
 }
 
 [[noreturn]] void refuse(std::string_view text, const Limits& limits, bool whole) {
-  throw ConfigError(fmt::format("needed is {}, not '{}'", range_text(limits, whole), text));
+  throw ConfigError(fmt::format("expected {}, not '{}'", range_text(limits, whole), text));
 }
 
 bool within(double value, const Limits& limits) {
@@ -47,7 +47,7 @@ std::string value_text(std::uint64_t value, const Limits&) { return fmt::format(
 
 void read_value(std::string_view text, const Limits&, bool& value) {
   if (text != "yes" && text != "no")
-    throw ConfigError(fmt::format("needed is yes or no, not '{}'", text));
+    throw ConfigError(fmt::format("expected yes or no, not '{}'", text));
   value = text == "yes";
 }
 

@@ -18,10 +18,11 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr const char* kLinkForm = "RATE:LATENCY, as 10gbit:20us";
+constexpr const char* kLinkForm = "RATE:LATENCY, for example 10gbit:20us";
 constexpr const char* kStragglerForm =
     "KIND:NUMBER[@NODE], as constant:2@1, jitter:0.2, pareto:1.5";
-constexpr const char* kFaultForm = "KIND:NODE@WHEN[+LASTING], as crash:2@3s+1s, or seed:7";
+constexpr const char* kFaultForm =
+    "KIND:NODE@WHEN[+DURATION], for example crash:2@3s+1s, or seed:7";
 
 struct Unit {
   std::string_view name;
@@ -47,7 +48,7 @@ struct Word {
   std::string_view flag, whole, form, left;
 
   [[noreturn]] void refuse(std::string_view why) const {
-    throw ConfigError(fmt::format("{} {}: {}; needed is {}", flag, whole, why, form));
+    throw ConfigError(fmt::format("{} {}: {}; expected {}", flag, whole, why, form));
   }
   bool take(char c) {
     if (!left.starts_with(c)) return false;
@@ -80,6 +81,7 @@ struct Word {
     const std::string_view unit = name(until);
     const auto it = std::ranges::find(units, unit, &Unit::name);
     if (it != units.end()) return value * it->factor;
+    if (unit.empty()) refuse(fmt::format("a unit is missing after {}", value));
     std::vector<std::string> known;
     for (const Unit& u : units) known.emplace_back(u.name);
     refuse(fmt::format("'{}' is not a unit. {}", unit, suggest(unit, known)));

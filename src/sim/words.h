@@ -5,7 +5,7 @@
 //               constant:2@1             node 1 takes twice as long
 //               jitter:0.2               each piece of work by a normal draw of this deviation
 //               pareto:1.5               each piece of work by a Pareto draw of this shape
-//   faults      none, or a list of KIND:NODE[>PEER]@WHEN[+LASTING][xFACTOR]:
+//   faults      none, or a list of KIND:NODE[>PEER]@WHEN[+DURATION][xFACTOR]:
 //               crash:2@3s+1s            node 2 dies after 3 s and rejoins a second later;
 //                                        without + it stays dead
 //               power-loss:2@3s+1s       the same, and unsynced file data is lost

@@ -17,4 +17,4 @@ test -s run/checkpoint/step-20/model.safetensors
 grep -q '"consumed": 400,' run/summary.json
 
 if "$program" "${data[@]}" --steps 20 --workers 2 --lr 1e20 --out bad 2>err; then echo "it did not diverge"; exit 1; fi
-[ "$(grep -c "the loss became" err)" -eq 1 ]
+[ "$(grep -c "^$(basename "$program"): the loss became" err)" -eq 1 ]

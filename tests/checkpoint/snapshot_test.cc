@@ -85,7 +85,8 @@ TEST_F(SnapshotTest, AFolderTakenAwayBetweenTwoPiecesIsNotPublishedWithTheRest) 
     return true;
   });
   SnapshotStore robbed(env, hooked, options_for("c"));
-  EXPECT_THAT(error_of(robbed.write(Step(1), std::move(parts))), HasSubstr("removed them"));
+  EXPECT_THAT(error_of(robbed.write(Step(1), std::move(parts))),
+              HasSubstr("some were removed while they were being written"));
   EXPECT_FALSE(restore().snapshot.has_value());
 }
 

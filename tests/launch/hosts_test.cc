@@ -40,7 +40,7 @@ TEST(Hosts, BadListsAreRefusedAndSayWhere) {
   EXPECT_THAT(refusal("a:", 1), testing::HasSubstr("'a:'"));
   EXPECT_THAT(refusal("-oProxyCommand=x", 1), testing::HasSubstr("is not the name of a host"));
   EXPECT_THAT(refusal("a;b", 1), testing::HasSubstr("is not the name of a host"));
-  EXPECT_THAT(refusal("a,a", 2), testing::HasSubstr("twice"));
+  EXPECT_THAT(refusal("a,a", 2), testing::HasSubstr("a is repeated"));
   EXPECT_THAT(refusal("a:2,b:1", 4), testing::HasSubstr("-n 4 is more than the 3"));
 }
 

@@ -138,7 +138,7 @@ refuse 1 "-n two" -n two -- "${touch_it[@]}"
 refuse 1 "the number of processes is missing" -- "${touch_it[@]}"
 refuse 1 "write -- before the program" -n 2 "${touch_it[@]}"
 refuse 1 "the program is missing" -n 2 --
-refuse 1 "'stray' is no option" -n 2 stray -- "${touch_it[@]}"
+refuse 1 "'stray' is not an option" -n 2 stray -- "${touch_it[@]}"
 refuse 127 "the program 'nonexistent-program' was not found in PATH; nothing was started" -n 2 -- nonexistent-program
 refuse 127 "'./nothing' was not found" -n 2 -- ./nothing
 refuse 126 "$scratch/plain is not executable" -n 2 -- "$scratch/plain"

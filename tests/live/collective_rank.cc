@@ -122,7 +122,7 @@ Task<void> worker(Node& node, std::size_t P) {
 int main(int argc, char** argv) {
   using namespace shoal;
   try {
-    if (argc != 3) throw ConfigError("needed are a transport and the number of ranks");
+    if (argc != 3) throw ConfigError("expected a transport and the number of ranks");
     const std::size_t P = std::stoul(argv[2]);
     FromEnvironment env = process_from_environment(environment_of_this_process());
     env.options.transports = {argv[1]};

@@ -87,7 +87,7 @@ struct Case {
   std::string name;
   View now;
   std::vector<Candidate> candidates;
-  std::string next;    // as describe() prints it; "" when the present view stands
+  std::string next;    // as describe() prints it; "" when the present view remains
   std::string reason;  // a part of it
   std::size_t expected = 1;
   Time started = Time(0s);
@@ -150,7 +150,7 @@ INSTANTIATE_TEST_SUITE_P(
             "MoreThanExpected", View(), {here(m0), here(m1)}, "view 1: 0.1 1.1", "in", 1, Time(7s)},
         Case{"OneDiedBefore", View(), {here(m0), lost(m1), here(m2)}, "", "2 of 3", 3, Time(7s)},
         Case{"NobodyCame", View(), {}, "", "view 0 remains, with 0 members", 3, Time(1s)},
-        Case{"AllWhoCameDied", View(), {lost(m0)}, "", "view 0 stands", 3, Time(1s)}),
+        Case{"AllWhoCameDied", View(), {lost(m0)}, "", "view 0 remains", 3, Time(1s)}),
     [](const auto& param) { return param.param.name; });
 
 const View both = view(4, {m0, m1});
@@ -170,7 +170,7 @@ INSTANTIATE_TEST_SUITE_P(
              {silent(m0, 1200ms), here(m1)},
              "view 5: 1.1",
              "node 0 out (silent for 1.200 s)"},
-        Case{"SilenceAtTheLimit", both, {silent(m0, 1s), here(m1)}, "", "stands"},
+        Case{"SilenceAtTheLimit", both, {silent(m0, 1s), here(m1)}, "", "remains"},
         Case{"Suspicion",
              both,
              {here(m0), suspected(m1, 0, "no heartbeat from it")},
@@ -188,7 +188,7 @@ INSTANTIATE_TEST_SUITE_P(
              "node 0 out (connection lost); node 1 out (left)"},
         Case{
             "ANewNode", both, {here(m0), here(m1), here(m2)}, "view 5: 0.1 1.1 2.1", "node 2.1 in"},
-        Case{"ANewNodeThatFellSilent", both, {here(m0), here(m1), silent(m2, 2s)}, "", "stands"},
+        Case{"ANewNodeThatFellSilent", both, {here(m0), here(m1), silent(m2, 2s)}, "", "remains"},
         Case{"OneOutOneIn",
              both,
              {here(m0), lost(m1), here(m2)},
@@ -317,7 +317,7 @@ INSTANTIATE_TEST_SUITE_P(
                            both,
                            {here(m0), here(m1), lost(member(1, 2))},
                            "",
-                           "stands"},
+                           "remains"},
                       // A regression: the order by process came before the order by incarnation.
                       Case{"InAProcessWithASmallerNumber",
                            view(4, {m0, member(1, 1, 70)}),

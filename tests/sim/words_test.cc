@@ -39,7 +39,7 @@ TEST(Words, ALinkWithoutOneOfThemIsRefusedWithTheForm) {
   EXPECT_THAT(refused("10gbti:20us"), HasSubstr("'gbit'"));
   EXPECT_THAT(refused("fast:20us"), HasSubstr("number"));
   EXPECT_THAT(refused("10gbit:-20us"), HasSubstr("less than 0"));
-  EXPECT_THAT(refused("10gbit:20us:5"), HasSubstr("no unit"));
+  EXPECT_THAT(refused("10gbit:20us:5"), HasSubstr("is not a unit"));
 }
 
 TEST(Words, StragglersAreForAllNodesOrOne) {
@@ -94,12 +94,12 @@ TEST(Words, FaultsThatCannotBeAreRefused) {
   EXPECT_THAT(refused("crahs:2@3s"), HasSubstr("'crash'"));
   EXPECT_THAT(refused("crash:5@3s"), HasSubstr("there is no node 5"));
   EXPECT_THAT(refused("crash:1"), HasSubstr("'@' is missing"));
-  EXPECT_THAT(refused("crash:1@3s+1s+1s"), HasSubstr("no unit"));
-  EXPECT_THAT(refused("freeze:1@3s"), HasSubstr("for how long"));
+  EXPECT_THAT(refused("crash:1@3s+1s+1s"), HasSubstr("is not a unit"));
+  EXPECT_THAT(refused("freeze:1@3s"), HasSubstr("needs a duration"));
   EXPECT_THAT(refused("slow:1@3s+1s"), HasSubstr("'x' is missing"));
   EXPECT_THAT(refused("cut:1>1@3s+1s"), HasSubstr("no link to itself"));
-  EXPECT_THAT(refused("crash:1@3"), HasSubstr("no unit"));
-  EXPECT_THAT(refused("seed:1.5"), HasSubstr("whole number"));
+  EXPECT_THAT(refused("crash:1@3"), HasSubstr("a unit is missing after 3"));
+  EXPECT_THAT(refused("seed:1.5"), HasSubstr("a seed is an integer"));
 }
 
 }  // namespace

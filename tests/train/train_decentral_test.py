@@ -120,7 +120,7 @@ class Refused(ServersTest):
             r"--gossip 2.*between 0 and 1": [*TINY, "--like", "gosgd", "--gossip", "2"],
             r"--drop-probability 1.5.*between 0 and 1": [*TINY, "--like", "dogwild", "--drop-probability", "1.5"],
             r"--learners 40.*between 0 and 16": [*TINY, "--like", "crossbow", "--learners", "40"],
-            r"--pace async with --algorithm .*take --pace sync": [*TINY, "--like", "crossbow", "--pace", "own"],
+            r"--pace async with --algorithm .*take --pace sync": [*TINY, "--like", "crossbow", "--pace", "async"],
             r"--algorithm parts .* with --local-steps above 1.*take --local-steps 1": [*TINY, "--like", "ako", "--local-steps", "2"],
             r"--algorithm tree with a --topology other.*take --topology tree": [*TINY, "--like", "tree-easgd", "--topology",
                                                                            "ring"],

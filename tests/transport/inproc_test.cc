@@ -108,9 +108,9 @@ std::vector<BadFrame> bad_frames() {
   };
   using Frame = std::vector<std::byte>;
   add(
-      "empty", "too few", [](Header&, Frame& f) { f.clear(); }, 10);
+      "empty", "too short", [](Header&, Frame& f) { f.clear(); }, 10);
   add(
-      "truncated", "too few", [](Header&, Frame& f) { f.resize(63); }, 10);
+      "truncated", "too short", [](Header&, Frame& f) { f.resize(63); }, 10);
   add(
       "magic", "magic", [](Header&, Frame& f) { f[0] ^= std::byte{1}; }, 10);
   add(

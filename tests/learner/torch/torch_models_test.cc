@@ -98,7 +98,7 @@ TEST(ModelNames, SizesThatCannotBeAreRefused) {
   EXPECT_THAT(error_of("mlp:784-9", images(1, 28)), HasSubstr("the data has 10 classes"));
   EXPECT_THAT(error_of("lenet:3", images(1, 28)), HasSubstr("takes no sizes"));
   EXPECT_THAT(error_of("transformer:30-2-4", kText), HasSubstr("cannot be split among 4 heads"));
-  EXPECT_THAT(error_of("vgg", images(3, 16)), HasSubstr("32x32 pixels at least"));
+  EXPECT_THAT(error_of("vgg", images(3, 16)), HasSubstr("at least 32x32 pixels"));
 }
 
 TEST(ModelNames, DataOfAnotherKindIsRefused) {
