@@ -153,7 +153,7 @@ std::vector<Option> train_options(TrainFlags& f) {
       {"--optimizer",
        "sgd, momentum, nesterov, adagrad, rmsprop, adam, adamw, lars, lamb; auto: by the model",
        &f.optimizer},
-      {"--lr,--eta", "step size (learning rate) at its height; auto: by model and optimizer",
+      {"--eta,--lr", "step size (learning rate) at its height; auto: by model and optimizer",
        &f.eta},
       {"--schedule", "constant, cosine, step:30,60:0.1, poly:2, warmup:5+cosine, ...", &f.schedule},
       {"--momentum", "of the optimizers that have one", &f.momentum},
@@ -310,7 +310,7 @@ void check_flags(const TrainFlags& f) {
   eta_of(f, rule);
   if (recipe.updater == Updater::Servers) rule_at_servers(rule, recipe.ps, 1);
   if (by_worker(recipe)) {
-    const std::string_view update = recipe.updater == Updater::Servers ? "servers" : "each";
+    const std::string_view update = recipe.updater == Updater::Servers ? "servers" : "decentral";
     if (f.save_every != 0)
       throw ConfigError(
           fmt::format("--save-every {} with --update {}: the model is saved at the end of each "

@@ -59,7 +59,7 @@ class Compare(unittest.TestCase):
                  for path in (self.out / "pytorch").iterdir() if path.is_dir() and path.name.startswith("lr-")}
         self.assertEqual(len(tried), 3, tried)
         config = (self.out / "pytorch/seed-1/config.toml").read_text()
-        chosen = next(line.split('"')[1] for line in config.splitlines() if line.startswith("eta ="))
+        chosen = next(line.split('"')[1] for line in config.splitlines() if line.startswith("lr ="))
         self.assertEqual(tried[f"lr-{chosen}"], max(tried.values()))
 
     def test_live(self):

@@ -94,7 +94,7 @@ class Settings(TrainTest):
                            "--batch", "32", "--optimizer", "nesterov", "--momentum", "0.8")
         file = self.scratch / "run.toml"
         file.write_text('model = "mlp:8-4-3"\ndata = "synthetic:blobs,features=8,n=128,test=16"\n'
-                        'steps = 999\neta = "0.02"\nbatch = 32\noptimizer = "nesterov"\n'
+                        'steps = 999\nlr = "0.02"\nbatch = 32\noptimizer = "nesterov"\n'
                         'momentum = "0.8"\n')
         config = self.train(self.scratch / "config", "--config", file, "--steps", "12")
         self.assertEqual(flags["params_sha256"], config["params_sha256"])
