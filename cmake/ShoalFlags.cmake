@@ -29,7 +29,9 @@ set(shoal_test_flags -O0 $<$<CONFIG:Release>:-g0>)  # of test programs: see shoa
 add_compile_options(
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Werror
   # Contraction into FMA would make results depend on the compiler's mood; where FMA is wanted, std::fma says so.
-  -ffp-contract=off)
+  -ffp-contract=off
+  # Messages name files by their path in the tree. So do objects, which ccache can then share between clones.
+  "-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=")
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # ccache needs to see which precompiled header a file uses.
   add_compile_options(-fpch-preprocess)
