@@ -10,7 +10,7 @@
 namespace shoal {
 namespace {
 
-// Sent, not given: nobody may add to what another still reads. See SumOp.
+// Uses send, not give: the peer must not add to a range that this member still reads. See SumOp.
 Task<void> double_up(const Group& group, Range data, Range sum, Range scratch,
                      std::uint64_t operation) {
   Endpoint& endpoint = group.node.endpoint;

@@ -1,4 +1,4 @@
-// Butterfly all-reduce (recursive doubling): few rounds, all data in each; for what is small.
+// Butterfly all-reduce (recursive doubling): few rounds with all data in each; for short messages.
 // Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH",
 // IJHPCA 19(1), 2005, doi:10.1177/1094342005051521.
 //
@@ -6,9 +6,9 @@
 //
 // Symbols: P members, r own rank, N elements.
 // Cost for powers of two: log2 P messages of N elements each way; log2 P (T + R), or
-// log2 P (L + mG)  (SYSTEMS: recursive doubling). Other P: the fold (fold.h) besides.
-// Both sides of a swap add the same two numbers, and a + b has the bits of b + a: all members have
-// the same sums in every round.
+// log2 P (L + mG)  (SYSTEMS: recursive doubling). For other P add the fold (fold.h).
+// Both sides of a swap add the same two numbers, and a + b has the bits of b + a, so that all
+// members have the same sums after every round.
 // Failure: as ring_all_reduce.
 #pragma once
 
@@ -25,8 +25,8 @@ namespace shoal {
 Task<void> butterfly_all_reduce(const Group& group, Range data, Range scratch,
                                 std::uint64_t operation);
 
-// The same out of place: `data` stays as it is, and what the first round adds up goes to `sum`.
-// REQUIRES: P is a power of two, and more than one.
+// Out of place: `data` is not changed, and `sum` receives the sum over all members. REQUIRES: P is
+// a power of two, at least 2.
 Task<void> butterfly_all_reduce(const Group& group, Range data, Range sum, Range scratch,
                                 std::uint64_t operation);
 

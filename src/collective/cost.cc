@@ -17,7 +17,7 @@ constexpr double kFewestRounds = 0.8;
 
 double rounds(std::uint64_t n) { return std::ceil(std::log2(static_cast<double>(n))); }
 
-// The numbers that the formulas are made of.
+// The quantities in the formulas.
 struct Terms {
   Terms(const CostModel& c, GroupShape shape, Bytes size)
       : P(static_cast<double>(shape.members)),
@@ -30,20 +30,20 @@ struct Terms {
         link(far ? c.between : c.inside),
         gamma(c.gamma) {}
 
-  // A message whose content is added where it arrives.
+  // A message whose receiver adds its content.
   double given(double bytes) const { return far ? out.alpha + bytes * out.beta : in.alpha; }
 
   double P, H, k;
   double m;  // bytes
   LinkCost in, out;
   bool far;
-  LinkCost link;  // the slowest on the way
+  LinkCost link;  // the slowest on the path
   double gamma;
 };
 
 double ring(const Terms& t) {
   const double part = t.m / t.P;
-  // Where several members share a host, what waits for the link between hosts hides the rest.
+  // With several members on a host, transfers between hosts hide the other costs.
   if (t.far && t.k > 1)
     return 2 * (t.H - 1) * t.out.alpha + 2 * (t.P - 1) * part * t.out.beta + 2 * t.k * t.in.alpha;
   return (t.P - 1) * (t.given(part) + t.link.alpha + part * t.link.beta + part * t.gamma);
@@ -56,7 +56,7 @@ double direct(const Terms& t) {
   return 2 * (t.link.alpha + (t.P - 2) * t.link.overhead) + abroad + copied + others * t.gamma;
 }
 
-// The rounds among a power of two of members: those over the longest distances cross hosts.
+// Rounds among a power of two of members: those over the longest distances cross hosts.
 struct Rounds {
   explicit Rounds(const Terms& t)
       : Q(std::exp2(std::floor(std::log2(t.P)))),
@@ -96,9 +96,9 @@ double double_tree(const Terms& t) {
   const double h = rounds(static_cast<std::uint64_t>(t.P));
   const double C = static_cast<double>(
       double_tree_chunks(Elements(static_cast<std::uint64_t>(t.m) / sizeof(float))));
-  // Where two members are each the root of one tree, each sends one half up and the other down.
+  // With two members, each is the root of one tree: it sends one half up and the other half down.
   const double share = t.P > 2 ? 1 : 0.5;
-  // Inside a host only the way down costs bytes, and what copies them is what adds.
+  // Inside a host only the way down costs bytes, and the core that copies them also adds.
   const double both_ways = (t.far ? 2 : 1) * t.m * t.link.beta;
   const double adding = t.m * t.gamma;
   const double messages = 4 * C * t.link.overhead;
@@ -147,11 +147,11 @@ Choice choose(const CostModel& costs, GroupShape shape, Bytes size) {
   Choice best;
   Choice second;
   best.seconds = second.seconds = std::numeric_limits<double>::infinity();
-  // What a round costs the members themselves is not in the numbers: others must be clearly better
-  // than the one of the fewest rounds.
+  // The formulas leave out the members' own cost of a round, so that another exchange must be
+  // clearly cheaper than the one with the fewest rounds.
   const auto weight = [](Exchange e) { return e == Exchange::Butterfly ? kFewestRounds : 1.0; };
   for (const Exchange exchange : kAllReduces) {
-    // On one host, or with one member on each, it is another one by a longer way.
+    // On one host, or with one member on each, hierarchical is a flat exchange by a detour.
     const bool flat = shape.hosts == 1 || shape.hosts == shape.members;
     if (exchange == Exchange::Hierarchical && flat) continue;
     const double seconds = predict(exchange, costs, shape, size);

@@ -1,13 +1,14 @@
-// What an all-reduce will take, by the alpha-beta-gamma model: Thakur, Rabenseifner, Gropp, IJHPCA
-// 19(1), 2005, doi:10.1177/1094342005051521, with the overhead of LogGP (Alexandrov et al., SPAA
-// 1995) where a member sends several messages at once.
+// Predicts the time of an all-reduce by the alpha-beta-gamma model: Thakur, Rabenseifner, Gropp,
+// IJHPCA 19(1), 2005, doi:10.1177/1094342005051521, with the overhead of LogGP (Alexandrov et al.,
+// SPAA 1995) where a member sends several messages at once.
 //
 //   a message of b bytes:  alpha + b beta;   k of them to k members at once:  (k-1) overhead more
 //   adding b bytes:        b gamma
 //
-// Inside a host what is added is read where it lies, and costs no beta; what is kept is copied.
-// Hosts are taken to be filled by consecutive ranks; the members of one host share its interface.
-// In an ideal simulated network every prediction is what the simulator takes (a test says so).
+// Inside a host an addition reads its operands in place, at no beta; copies are paid for. The model
+// assumes that consecutive ranks fill the hosts and that the members of a host share its network
+// interface. In an ideal simulated network the simulator takes exactly the predicted time (a test
+// checks it).
 #pragma once
 
 #include <cstdint>
@@ -19,18 +20,18 @@
 namespace shoal {
 
 struct LinkCost {
-  double alpha = 0;     // seconds until a message of no bytes has arrived
-  double beta = 0;      // seconds for each byte more
+  double alpha = 0;     // seconds until an empty message has arrived
+  double beta = 0;      // seconds for each byte
   double overhead = 0;  // seconds until the sender can send the next
 };
 
 struct CostModel {
   LinkCost inside;   // between members of one host
-  LinkCost between;  // of two hosts
-  double gamma = 0;  // seconds to add a byte to another
+  LinkCost between;  // between members of different hosts
+  double gamma = 0;  // seconds to add one byte to another
 };
 
-// Who takes part: P members on H hosts.
+// The participants: P members on H hosts.
 struct GroupShape {
   std::uint64_t members = 1;
   std::uint64_t hosts = 1;
@@ -46,8 +47,8 @@ struct Choice {
   std::string why;     // a sentence for the log
 };
 
-// The cheapest; pure, so that members with the same numbers choose alike. Of equal ones the first
-// in the order of kAllReduces, but the butterfly unless another is a fifth cheaper.
+// The cheapest exchange. Pure, so that members with the same costs choose alike. Ties go to the
+// first in the order of kAllReduces. The butterfly is chosen unless another is a fifth cheaper.
 Choice choose(const CostModel& costs, GroupShape shape, Bytes size);
 
 }  // namespace shoal

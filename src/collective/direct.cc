@@ -22,7 +22,8 @@ Task<void> read_term(const Group& group, NodeId from, Tag tag, Bytes size,
   term = std::move(reading);
 }
 
-// own = the sum of the terms' `mine`, in their order. Everyone else's is let go of at the end.
+// own = the sum of the terms' `mine`, in their order. Releases every other member's part at the
+// end.
 Task<void> sum_parts(const Group& group, Range mine, Range own, std::span<const Rank> terms,
                      Tag tag) {
   std::vector<std::optional<Reading>> readings(terms.size());
@@ -47,7 +48,7 @@ Task<void> reduce_scatter(const Group& group, Range data, const Cuts& cuts, Rang
   SHOAL_CHECK_EQ(own.n, mine.n);
   const Tag tag = group.tag(operation, kReduce);
   const bool counts = std::ranges::find(terms, group.rank) != terms.end();
-  // To the next first, and so on around: nobody is given two parts at once while another waits.
+  // Rank r starts with r+1 and goes around, so that every member receives one part at a time.
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
     for (std::uint64_t k = 1; counts && k < P; ++k) {
       const std::uint64_t to = (r + k) % P;

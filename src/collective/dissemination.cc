@@ -15,7 +15,7 @@ Task<void> all_gather(const Group& group, std::span<std::byte> blocks, std::span
   if (P == 1) co_return;
   if (size == 0) co_return co_await barrier(group, operation);
 
-  // In `room` block k is that of rank r-k, so that what is held is always a prefix.
+  // In `room` block k is the block of rank r-k, so that the blocks held so far are always a prefix.
   std::memcpy(room.data(), blocks.data() + r * size, size);
   std::uint64_t round = 0;
   for (std::uint64_t d = 1; d < P; d *= 2, ++round) {

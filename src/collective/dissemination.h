@@ -1,6 +1,6 @@
-// Dissemination all-gather of small blocks, which is also the barrier. Bruck, Ho, Kipnis, Upfal,
-// Weathersby, "Efficient algorithms for all-to-all communications in multiport message-passing
-// systems", IEEE TPDS 8(11), 1997, doi:10.1109/71.642949.
+// Dissemination all-gather of small blocks; without data it is the barrier. Bruck, Ho, Kipnis,
+// Upfal, Weathersby, "Efficient algorithms for all-to-all communications in multiport
+// message-passing systems", IEEE TPDS 8(11), 1997, doi:10.1109/71.642949.
 //
 //   have = my block
 //   for d = 1, 2, 4 .. < P:   send min(d, P-d) blocks of `have` to r+d, receive as many from r-d
@@ -20,15 +20,15 @@
 
 namespace shoal {
 
-// `blocks` holds P blocks of equal size; the caller's own is at its rank. On return all are there.
-// It must live until the generation is retired. `room` has the size of `blocks`, and lives as long.
+// `blocks` holds P blocks of equal size, the caller's own at its rank; on return it holds all
+// blocks. `room` has the size of `blocks`. Both live until the generation is retired.
 Task<void> all_gather(const Group& group, std::span<std::byte> blocks, std::span<std::byte> room,
                       std::uint64_t operation);
 
-// The blocks of one all-gather after the other; lives until the generation is retired.
+// Buffers for successive all-gathers; lives until the generation is retired.
 class Gathering {
  public:
-  // What all members give, in rank order. Each gives as many values.
+  // The values of all members, in rank order. Every member gives the same number of values.
   template <class T>
   Task<std::vector<T>> of_all(const Group& group, std::span<const T> own, std::uint64_t operation) {
     blocks_.assign(group.size() * own.size_bytes(), std::byte{0});
@@ -50,7 +50,7 @@ class Gathering {
   std::vector<std::byte> blocks_, room_;
 };
 
-// Ends nowhere before it has begun everywhere: the same rounds, of empty messages.
+// Ends at no member before every member has begun it: the same rounds, with empty messages.
 Task<void> barrier(const Group& group, std::uint64_t operation);
 
 }  // namespace shoal

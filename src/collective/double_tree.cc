@@ -9,11 +9,11 @@
 namespace shoal {
 namespace {
 
-// Smaller chunks would cost more in latency than they win by overlap.
+// Smaller chunks would cost more in latency than they gain by overlap.
 constexpr std::uint64_t kChunkMin = 16 * 1024;  // elements
 constexpr std::uint64_t kChunksMax = 64;
 
-// One chunk of one half, from the leaves to the root and back.
+// One chunk of one half of the data, from the leaves to the root and back.
 struct Chunk {
   Range data;
   Range scratch;
@@ -33,7 +33,7 @@ Task<void> reduce_chunk(const Group& group, const TreePlace& place, Chunk chunk)
     co_await group.node.endpoint.send(group.at(child), chunk.down, chunk.data.bytes());
 }
 
-// Every `stride`-th chunk from `first` on, one after the other.
+// Reduces every `stride`-th chunk from `first` on, one after the other.
 Task<void> reduce_some(const Group& group, const TreePlace& place, std::uint64_t half, Range data,
                        Range scratch, std::uint64_t operation, std::uint64_t first,
                        std::uint64_t stride, std::uint64_t chunks) {
@@ -53,12 +53,12 @@ TreePlace place_in_tree(std::uint64_t r, std::uint64_t P) {
     if (P > 1) place.children.push_back(std::bit_floor(P - 1));
     return place;
   }
-  const std::uint64_t bit = r & (~r + 1);  // the lowest that is set: how high above the leaves
+  const std::uint64_t bit = r & (~r + 1);  // the lowest bit set: the height above the leaves
   const std::uint64_t up = (r ^ bit) | (bit << 1U);
   place.parent = up < P ? up : r ^ bit;
   if (bit == 1) return place;
   place.children.push_back(r - bit / 2);
-  // The right subtree may be cut short by the end of the ranks.
+  // The last rank may cut the right subtree short.
   std::uint64_t low = bit / 2;
   while (low > 0 && r + low >= P) low /= 2;
   if (low > 0) place.children.push_back(r + low);
@@ -83,8 +83,8 @@ Task<void> double_tree_all_reduce(const Group& group, Range data, Range scratch,
                                   std::uint64_t operation) {
   const std::uint64_t P = group.size();
   const std::uint64_t chunks = double_tree_chunks(data.n);
-  // Enough chunks on their way to fill the pipeline up and down. With more the leaves would have
-  // sent everything before the sums get their turn.
+  // Enough chunks under way to fill the pipeline up and down. With more, the leaves would send all
+  // their data before the sums are forwarded.
   const std::uint64_t lanes = std::min<std::uint64_t>(chunks, 2 * std::bit_width(P) + 2);
   const TreePlace places[2] = {place_in_double_tree(0, group.rank.value(), P),
                                place_in_double_tree(1, group.rank.value(), P)};

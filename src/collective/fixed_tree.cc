@@ -11,7 +11,7 @@
 namespace shoal {
 namespace {
 
-constexpr std::size_t kBlock = 1024;  // elements; one of each level of the tree is on the stack
+constexpr std::size_t kBlock = 1024;  // elements; each level of the tree has one block on the stack
 
 void collect(Subtree node, std::uint32_t from, std::uint32_t to, std::vector<Subtree>& found) {
   if (node.from >= to || node.to <= from) return;
@@ -27,7 +27,8 @@ struct Sums {
   std::span<const Subtree> held;
   std::span<const float* const> values;  // as held
 
-  // Where elements [at, at + n) of the node's sum are: in `room`, if they are nowhere else.
+  // Returns elements [at, at + n) of the node's sum; computes them into `room` unless they are
+  // held.
   const float* of(Subtree node, std::size_t at, std::size_t n, float* room) const {
     for (std::size_t i = 0; i < held.size(); ++i)
       if (held[i] == node) return values[i] + at;

@@ -1,12 +1,12 @@
-// The fold: how an algorithm for powers of two serves any number of members. Rabenseifner,
+// The fold extends an algorithm for powers of two to any number of members. Rabenseifner,
 // "Optimization of collective reduction operations", ICCS 2004, doi:10.1007/978-3-540-24685-5_1.
 //
 //   Q = the largest power of two up to P
 //   member r >= Q gives all it has to r-Q, which adds it;  0 .. Q-1 reduce;  r-Q sends r the sum
 //
-// Cost where P is no power of two, beside that of Q members: at most 2T + R and two latencies, some
-// of which overlaps with the first round; where a message of that round comes first, its time
-// besides.
+// Cost where P is not a power of two, in addition to that of Q members: at most 2T + R and two
+// latencies, partly overlapped with the first round. If a message of that round arrives first, add
+// its time.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace shoal {
 
-// An all-reduce among a power of two of members; it uses the rounds from 2 on.
+// An all-reduce among a power of two of members; it uses rounds from 2 on.
 using PowerOfTwoReduce = Task<void> (*)(const Group& group, Range data, Range scratch,
                                         std::uint64_t operation);
 

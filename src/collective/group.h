@@ -29,9 +29,9 @@ struct Group {
     rank = *r;
   }
 
-  // Some of the members, this node among them, by ascending rank, with ranks of their own. What
-  // they say to each other has the same tags: an operation of the whole group and one of a part of
-  // it must not use the same ones between the same two members.
+  // A subgroup that contains this node, with ranks of its own, in ascending order of the old ranks.
+  // Its messages have the same tags as the whole group's: operations of the two must not use the
+  // same number between the same two members.
   Group among(std::span<const Rank> ranks) const {
     auto part = std::make_shared<View>();
     part->generation = view->generation;
@@ -55,7 +55,7 @@ struct Group {
     const std::int64_t r = (static_cast<std::int64_t>(rank.value()) + distance % n + n) % n;
     return view->at(Rank(static_cast<std::uint32_t>(r)));
   }
-  // One collective operation has one number, the same on all members; its rounds count from 0.
+  // A collective operation has one number, the same on all members; its rounds count from 0.
   Tag tag(std::uint64_t operation, std::uint64_t round) const {
     SHOAL_CHECK_LT(round, std::uint64_t{1} << 16U);
     return Tag{id, view->generation, operation << 16U | round};

@@ -7,7 +7,7 @@
 namespace shoal {
 namespace {
 
-// Rounds of the two halves; there are fewer than 64 in each.
+// The rounds of the two phases; each phase has fewer than 64.
 constexpr std::uint64_t kHalving = 2;
 constexpr std::uint64_t kDoubling = 66;
 
@@ -26,7 +26,7 @@ Task<void> halve(const Group& group, Range data, Range scratch, std::uint64_t op
     for (std::uint64_t d = P / 2; d > 0; d /= 2, ++round) {
       const NodeId partner = group.at(r ^ d);
       const Tag tag = group.tag(operation, round);
-      // d blocks of the run that holds block r are kept, those beside them are given away.
+      // Keeps d blocks of the run that holds block r, and gives away the blocks beside them.
       const std::uint64_t kept = r / d * d;
       const Range mine = run_of(data, kept, d, P);
       tasks.spawn(as_task(give(group, partner, tag, run_of(data, kept ^ d, d, P))));

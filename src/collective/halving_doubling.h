@@ -6,10 +6,10 @@
 //   for d = P/2, P/4 .. 1:   give one half of `mine` to r xor d;  mine = the other + what it gives
 //   for d = 1, 2 .. P/2:     swap `mine` with r xor d, which has the half beside it;  mine = both
 //
-// Symbols: P members, r own rank, N elements in P nearly equal blocks, of which `mine` is a run.
+// Symbols: P members, r own rank, N elements in P nearly equal blocks; `mine` is a run of blocks.
 // Cost for powers of two: 2 log2 P messages, N(1 - 1/P) elements each way in each half;
 // 2(P-1)/P T + (P-1)/P R, or 2L log2 P + 2mG(P-1)/P  (SYSTEMS: Rabenseifner).
-// Other P: the fold (fold.h) besides: 2T + R and two latencies.
+// For other P add the fold (fold.h): 2T + R and two latencies.
 // Every block is added up for one owner, along one tree of pairs, so that all members end with the
 // same bits. Failure: as ring_all_reduce.
 #pragma once

@@ -11,11 +11,11 @@
 namespace shoal {
 namespace {
 
-// direct_reduce_scatter has round 0. Leaders use the same rounds among themselves: they are on
-// different hosts, and nobody else talks to another host.
+// direct_reduce_scatter uses round 0. Leaders may use the same rounds among themselves: only
+// leaders talk to other hosts.
 constexpr std::uint64_t kCollect = 2;
 constexpr std::uint64_t kSpread = 3;
-constexpr std::uint64_t kLeader = 0;  // the rank among those of its host
+constexpr std::uint64_t kLeader = 0;  // the leader's rank within its host
 
 // The members on this one's host.
 Group members_here(const Group& group) {
@@ -25,7 +25,7 @@ Group members_here(const Group& group) {
   return group.among(ranks);
 }
 
-// The first member of every host. REQUIRES: this one is the first of its own.
+// The first member of every host. REQUIRES: this node is the first of its host.
 Group leaders_of(const Group& group) {
   std::vector<Rank> ranks;
   std::set<HostId> seen;

@@ -21,7 +21,7 @@ constexpr int kPings = 16;
 constexpr int kLargePings = 4;
 constexpr int kBurst = 32;
 
-// What one member has found.
+// The measurements of one member.
 struct Finding {
   CostModel costs;
   bool inside = false;
@@ -42,7 +42,7 @@ std::optional<Pair> pair_of(const Group& group, bool one_host) {
   return std::nullopt;
 }
 
-// One of the two that ping: `leads` begins.
+// One of the two members that ping; the one with `leads` sends first.
 struct Pinger {
   const Group& group;
   NodeId peer;
@@ -58,7 +58,7 @@ struct Pinger {
     co_await receive(group, peer, tag, here.bytes());
     if (!leads) co_await endpoint.send(peer, tag, here.bytes());
   }
-  // The fastest of several: what else the machine does only ever adds to it.
+  // The fastest of several: other load on the machine only adds time.
   Task<double> one_way(Elements n, int times) {
     double fastest = 0;
     for (int i = 0; i < times; ++i) {
@@ -69,14 +69,14 @@ struct Pinger {
     }
     co_return fastest;
   }
-  // The mean of several. The first one is not of them: its memory is touched for the first time.
+  // The mean of several. The first is not counted: it touches its memory for the first time.
   Task<double> one_way_on_average(Elements n, int times) {
     co_await out_and_back(n);
     const Time begin = group.node.env.now();
     for (int i = 0; i < times; ++i) co_await out_and_back(n);
     co_return seconds(group.node.env.now() - begin) / 2 / times;
   }
-  // Several one way, then a small one back: the whole.
+  // Sends several in a row, then gets a small one back; returns the total time.
   Task<double> in_a_row(Elements n, int times) {
     const Time begin = group.node.env.now();
     for (int i = 0; i < times; ++i) {
@@ -91,8 +91,8 @@ struct Pinger {
   }
 };
 
-// Between hosts large ones go in a row: a link that has rested may carry a first burst faster than
-// it can go on, and to and fro each way rests while the other one is used.
+// Between hosts large messages are sent in a row: an idle link may carry a first burst faster than
+// it can sustain, and with ping-pong each direction is idle while the other one is used.
 Task<LinkCost> ping(Pinger pinger, bool one_host) {
   LinkCost cost;
   const double small = co_await pinger.one_way(kSmall, kPings);
@@ -124,7 +124,7 @@ Task<double> measure_adding(const Group& group, LinkRoom& room) {
   co_return fastest / static_cast<double>(kLarge.value() * sizeof(float));
 }
 
-// Every member's finding, by rank.
+// Every member's measurements, by rank.
 Task<std::vector<Finding>> gather(const Group& group, LinkRoom& room, Finding own,
                                   std::uint64_t operation) {
   const std::uint64_t P = group.size();
@@ -176,7 +176,7 @@ LinkRoom::LinkRoom(Endpoint& endpoint, Substance substance)
 
 Task<CostModel> measure_links(const Group& group, LinkRoom& room, std::uint64_t operation) {
   Finding own;
-  std::uint64_t round = 1024;  // behind those of the all-gather
+  std::uint64_t round = 1024;  // after the rounds of the all-gather
   for (int kind = 0; kind < 2; ++kind, ++round) {
     const bool one_host = kind == 0;
     const std::optional<Pair> pair = pair_of(group, one_host);

@@ -1,12 +1,12 @@
-// The costs of the links and of adding, measured at the start of a job: what `auto` chooses by.
+// Measures the costs of links and of additions at the start of a job; `auto` chooses by them.
 //
 //   two members of one host, then two of different hosts:   ping with few and with many bytes,
 //                                                           then a burst of small messages
-//   everyone:                                               add two ranges
-//   all-gather of what was found;   everyone makes the same model of it
+//   all members:                                            add two ranges
+//   all-gather of the measurements;   all members derive the same model from them
 //
-// Takes some milliseconds; about a tenth of a second where the link carries 1 Gbit/s.
-// Failure: PeerLost or a view change, as any collective.
+// Takes some milliseconds, and about a tenth of a second over a link of 1 Gbit/s.
+// Failure: PeerLost or a view change, as for any collective.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace shoal {
 
-// The buffers of a measurement. They live until the generation is retired.
+// The buffers of a measurement; they live until the generation is retired.
 class LinkRoom {
  public:
   LinkRoom(Endpoint& endpoint, Substance substance);
@@ -31,8 +31,8 @@ class LinkRoom {
 
 Task<CostModel> measure_links(const Group& group, LinkRoom& room, std::uint64_t operation);
 
-// The same, unless rank 0 finds what was measured before for as many members on as many hosts in a
-// file below `folder`; there it also leaves what is measured now.
+// The same with a cache: rank 0 looks below `folder` for an earlier measurement with as many
+// members on as many hosts, and writes a new one there if it finds none.
 Task<CostModel> known_links(const Group& group, LinkRoom& room, std::string folder,
                             std::uint64_t operation);
 

@@ -10,14 +10,14 @@
 namespace shoal {
 namespace {
 
-// What is added up at a time: the sum so far stays in the nearest cache.
+// Elements added at a time: the running sum stays in the nearest cache.
 constexpr std::size_t kBlock = 1024;
 
 void add_two(float* __restrict to, const float* a, const float* b, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) to[i] = a[i] + b[i];
 }
 
-// As add_two where `to` is a or b; both loops do the same, but this one knows of the overlap.
+// add_two for the case that `to` is a or b: the same loop, but the compiler may assume the overlap.
 void add_two_in_place(float* to, const float* a, const float* b, std::size_t n) {
 #pragma GCC ivdep
   for (std::size_t i = 0; i < n; ++i) to[i] = a[i] + b[i];
@@ -40,7 +40,7 @@ void add_two_streamed(float* to, const float* a, const float* b, std::size_t n) 
   }
   for (; i < n; ++i) to[i] = a[i] + b[i];
 }
-void end_stream() { _mm_sfence(); }  // These stores know no order, not even that of a release.
+void end_stream() { _mm_sfence(); }  // Streaming stores are unordered, even against a release.
 #else
 void add_two_streamed(float* to, const float* a, const float* b, std::size_t n) {
   add_two(to, a, b, n);

@@ -1,14 +1,14 @@
-// Neighbour exchange: every member gets the values of those beside it in some graph, and adds
-// nothing: what gossip and other decentral schemes are made of. MPI-3's neighbourhood collectives:
-// Hoefler & Schneider, "Optimization principles for collective neighborhood communications", SC
-// 2012.
+// Neighbour exchange: every member gets the values of its neighbours in some graph, and adds
+// nothing. Gossip and other decentral algorithms are built on it. MPI-3's neighbourhood
+// collectives: Hoefler & Schneider, "Optimization principles for collective neighborhood
+// communications", SC 2012.
 //
 //   for each neighbour, at once:   send own to it;  receive its values into the room for it
 //
-// Symbols: deg neighbours of a member, N elements. Cost: deg messages of N elements each way;
-// deg T, or L + deg mG, for the member with the most neighbours.
-// Failure: PeerLost where a neighbour is lost. The rooms are then undefined, and busy until the
-// generation is retired.
+// Symbols: deg neighbours of a member, N elements. Cost: deg messages of N elements each way; deg
+// T, or L + deg mG, for the member with the most neighbours.
+// Failure: PeerLost at the neighbours of the lost member. The rooms are then undefined, and in use
+// until the generation is retired.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@ namespace shoal {
 
 struct Neighbour {
   NodeId node;
-  Range room;  // of the size of its values
+  Range room;  // as large as the neighbour's values
 };
 
-// On return every room holds the values of its neighbour; own and the rooms live until the
-// generation is retired. REQUIRES: whoever names a member is named by it, each once.
+// On return every room holds the values of its neighbour; `own` and the rooms live until the
+// generation is retired. REQUIRES: neighbours name each other, each exactly once.
 Task<void> exchange_with(const Group& group, Range own, std::span<const Neighbour> neighbours,
                          std::uint64_t operation);
 

@@ -7,8 +7,8 @@
 namespace shoal {
 namespace {
 
-constexpr std::uint64_t kSlice = 1U << 20U;       // elements: about a millisecond
-constexpr std::uint64_t kStreamFrom = 1U << 20U;  // elements: what follows finds it in no cache
+constexpr std::uint64_t kSlice = 1U << 20U;       // elements; takes about a millisecond
+constexpr std::uint64_t kStreamFrom = 1U << 20U;  // elements; such a result stays in no cache
 
 constexpr Elements kShort{1U << 12U};
 
@@ -18,7 +18,7 @@ bool SumOp::take_in(ConstBuf payload) {
   const std::span<float> out = out_.data();
   const bool aligned = reinterpret_cast<std::uintptr_t>(payload.data) % alignof(float) == 0;
   const bool fits = !out.empty() && out_.n <= kShort && payload.size == out_.bytes().size;
-  // Nobody may add to what another still reads.
+  // Do not add to a range that another member still reads.
   const bool free = !overlap(mine_.bytes(), out_.bytes()) || last();
   if (!aligned || !fits || !free) return false;
   const std::array terms{static_cast<const float*>(mine_.data().data()),

@@ -13,7 +13,7 @@ Task<void> ring_reduce_scatter(const Group& group, Range data, Range scratch,
   const NodeId next = group.peer(+1);
   const NodeId previous = group.peer(-1);
   const auto chunk = [&](std::uint64_t i) { return part_of(data, i % P, P); };
-  // Each chunk goes once around, and every member adds its own to it.
+  // Each chunk goes around once, and every member adds its own values to it.
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
     for (std::uint64_t s = 0; s + 1 < P; ++s) {
       const Tag tag = group.tag(operation, s);
@@ -32,7 +32,7 @@ Task<void> ring_all_gather(const Group& group, Range data, std::uint64_t operati
   const NodeId next = group.peer(+1);
   const NodeId previous = group.peer(-1);
   const auto chunk = [&](std::uint64_t i) { return part_of(data, i % P, P); };
-  // The finished chunks go around once more.
+  // The finished chunks go around a second time.
   for (std::uint64_t s = 0; s + 1 < P; ++s) {
     const Range out = chunk(r + P - s);
     const Range in = chunk(r + P - s - 1);

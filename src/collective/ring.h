@@ -8,8 +8,8 @@
 // Cost: P-1 messages of N/P elements each way in each half, one after the other;
 // 2(P-1)/P T + (P-1)/P R, or 2(P-1)(L + mG/P)  (SYSTEMS: ring, pipeline).
 // Every chunk is added up along one chain of ranks, so that all members end with the same bits.
-// Failure: PeerLost from whichever neighbour is lost; members further away see it as a view change.
-// `data` is then undefined on all members, and busy until the generation is retired.
+// Failure: PeerLost at the neighbours of the lost member; members further away see a view change.
+// `data` is then undefined on all members, and in use until the generation is retired.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +25,14 @@ constexpr Elements ring_scratch(Elements n, std::uint64_t P) {
   return Elements((n.value() + P - 1) / P);
 }
 
-// On return part_of(data, rank, P) holds the sum over all members, and the rest is undefined.
-// `scratch` has room for the largest chunk, and must live, as data must, until the generation is
+// On return part_of(data, rank, P) holds the sum over all members, and all other elements are
+// undefined. `scratch` has room for the largest chunk; it and `data` live until the generation is
 // retired. REQUIRES: the same `operation` and the same data.n on all members.
 Task<void> ring_reduce_scatter(const Group& group, Range data, Range scratch,
                                std::uint64_t operation);
 
-// On return all of `data` is that of each part's owner. It may have the operation of the
-// reduce-scatter before it.
+// On return every part of `data` is a copy of its owner's. May use the operation of the preceding
+// reduce-scatter.
 Task<void> ring_all_gather(const Group& group, Range data, std::uint64_t operation);
 
 // On return `data` holds the sum over all members.

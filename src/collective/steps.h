@@ -1,7 +1,7 @@
-// The steps that collectives are made of.
+// The steps of collectives.
 //
-// What is to be added is *given*: its reader adds it where it lies, if both are on one host. What
-// is to be kept is sent: straight into the place where it stays.
+// To add values, a member *gives* them: on one host the receiver adds them from the giver's memory.
+// To copy values, a member sends them: they go straight to their destination.
 #pragma once
 
 #include <span>
@@ -13,20 +13,20 @@
 
 namespace shoal {
 
-// Done when its reader has added it. Whoever also waits for something of that reader awaits this in
-// a task of its own: each might wait for the other.
+// Done when the receiver has added the values. A caller that also waits for a message of that
+// receiver awaits this in a task of its own; otherwise the two might wait for each other.
 inline SendOp give(const Group& group, NodeId to, const Tag& tag, Range range) {
   return group.node.endpoint.publish(to, tag, range.bytes());
 }
 
-// mine += what `from` gives. `room` has the size of mine, and is used for what comes from another
-// host.
+// mine += the values that `from` gives. `room` has the size of mine, and receives the values if
+// they come from another host.
 Task<void> add_given(const Group& group, NodeId from, Tag tag, Range mine, Range room);
 
-// A message of just that size.
+// Receives a message of exactly room's size.
 Task<void> receive(const Group& group, NodeId from, Tag tag, MutBuf room);
 
-// The numbers of a message; none of a phantom.
+// The numbers in a message; empty for a phantom.
 std::span<const float> floats(ConstBuf data);
 
 }  // namespace shoal

@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint64_t kUp = 0;
 constexpr std::uint64_t kDown = 1;
 
-// Ranks as counted from the root.
+// Translates ranks counted from the root.
 struct Turned {
   const Group& group;
   std::uint64_t root;

@@ -1,6 +1,6 @@
-// Binomial tree: reduce to a root, broadcast from it; both after each other are an all-reduce.
+// Binomial tree: reduce to a root, broadcast from it; one after the other they are an all-reduce.
 // Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005, doi:10.1177/1094342005051521; FireCaffe (Iandola
-// et al., CVPR 2016, arXiv:1511.00175) reduces gradients so.
+// et al., CVPR 2016, arXiv:1511.00175) reduces gradients this way.
 //
 //            0          v = rank counted from the root
 //      ______|____      reduce:     for d = 1, 2, 4 .. < P:
@@ -12,9 +12,9 @@
 //
 // Symbols: P members, N elements. Cost: ceil(log2 P) (T + R) up and ceil(log2 P) T down, or
 // 2 log2 P (L + mG) and log2 P reductions  (SYSTEMS: tree).
-// The root alone adds the last sums, and all copy its result: the same bits everywhere.
-// Failure: PeerLost at the parent and the children of whoever is lost; others see a view change.
-// `data` is then undefined on all members, and busy until the generation is retired.
+// Only the root adds the last sums, and all members copy its result: the same bits everywhere.
+// Failure: PeerLost at the parent and the children of the lost member; others see a view change.
+// `data` is then undefined on all members, and in use until the generation is retired.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +25,13 @@
 
 namespace shoal {
 
-// On return `data` of the root holds the sum over all members; that of the others is undefined.
-// `scratch` has the size of data; both live until the generation is retired.
-// REQUIRES: the same root, operation and data.n on all members.
+// On return the root's `data` holds the sum over all members; on the others it is undefined.
+// `scratch` has the size of data; both live until the generation is retired. REQUIRES: the same
+// root, operation and data.n on all members.
 Task<void> tree_reduce(const Group& group, Rank root, Range data, Range scratch,
                        std::uint64_t operation);
 
-// On return `data` is that of the root. It may have the operation of the reduce before it.
+// On return `data` equals the root's. May use the operation of the preceding reduce.
 Task<void> tree_broadcast(const Group& group, Rank root, Range data, std::uint64_t operation);
 
 // On return `data` holds the sum over all members.
