@@ -1,4 +1,4 @@
-// Journal: what a strategy tells of its steps while it trains, and what it asks.
+// Journal: a strategy's reports while it trains, and its question whether to stop.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace shoal {
 
-// When a bucket of the gradient was under way.
+// When the exchange of a gradient bucket was under way.
 struct ExchangeSpan {
   std::uint32_t bucket = 0;
   Time begin, end;
@@ -28,49 +28,51 @@ struct StepReport {
   std::uint64_t samples = 0;  // of all workers' shares
   double eta = 0;
   Duration compute{};  // the gradient
-  Duration wait{};     // for others, after it, and what is left to do together
-  Duration update{};   // of a worker alone
+  Duration wait{};     // for other workers after it, including the rest of the collective work
+  Duration update{};   // work of this worker alone
   std::vector<ExchangeSpan> exchanges;
-  // Of the gradient, where it was begun while the step before was still exchanged; else unset. Then
-  // `compute` is without what it waited for.
+  // When the gradient was begun and done; set only if it was begun during the exchange of the
+  // previous step. Then `compute` leaves out the time that it waited.
   Time begun{}, computed{};
-  Rank rank;             // of this worker in the view
-  double staleness = 0;  // updates between the read that it is based on and its own
-  Step read;             // the state that it has now, where servers have it
+  Rank rank;  // of this worker in the view
+  // Updates made between the read that this update is based on and the update itself.
+  double staleness = 0;
+  Step read;  // with servers: the step of the state that this worker has now
 };
 
-// Of an ensemble: its own, and the sum of its members'.
+// The scores of an ensemble: of its combined predictions, and the sum over its members.
 struct EnsembleScore {
   Score together;
   Score members;
 };
 
-// An evaluation by all workers together. The same may be reported twice, when workers were lost.
+// An evaluation by all workers together. After a loss of workers, the same evaluation may be
+// reported twice.
 struct EvaluationReport {
-  Step step;                // the state is that before it
-  std::uint64_t epoch = 0;  // as many are finished; a part of one at the run's end counts
+  Step step;                // the state is the one before this step
+  std::uint64_t epoch = 0;  // finished epochs; a partial one at the run's end counts
   Score total;
   Duration took{};
-  // Where workers have models of their own: the mean of their squared distances to the result.
+  // If every worker has its own model: the mean squared distance of the models to the result.
   std::optional<double> consensus{};
-  std::optional<Score> members{};  // of an ensemble, added up; `total` is that of all together
+  std::optional<Score> members{};  // ensembles only: the sum over members; `total`: together
 };
 
 // Thread safety: called on the node's thread.
 class Journal {
  public:
   virtual ~Journal() = default;
-  // What follows, until the next call, is done in this view, by all of its members alike.
+  // From now until the next call, all members of this view work in this view.
   virtual void view_begun(const View& view) { (void)view; }
   virtual Task<void> step_done(StepReport report) = 0;
   virtual Task<void> evaluated(EvaluationReport report) = 0;
   virtual void saved(Step step) = 0;
-  // How stale the pushes to servers were, from the beginning on.
+  // The staleness of all pushes to servers so far.
   virtual void measured(const Staleness& staleness) { (void)staleness; }
-  // What was chosen where the recipe leaves it open, and why.
+  // A choice that the recipe left open, and the reason.
   virtual void chosen(const std::string& what) { (void)what; }
-  // Asked before every step: whether this worker shall save what is to be saved, and leave. The
-  // answer is the same on all members of the view.
+  // Asked before every step: whether this worker shall save and leave. The answer is the same on
+  // all members of the view.
   virtual Ending leave() = 0;
 };
 

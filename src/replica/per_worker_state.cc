@@ -10,7 +10,7 @@
 namespace shoal {
 namespace {
 
-// Rounds of an operation: which arrays there are, and then the arrays.
+// Rounds of an operation: first the list of arrays, then the arrays.
 constexpr std::uint64_t kBits = 0;
 constexpr std::uint64_t kArrays = 64;
 

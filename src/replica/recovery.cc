@@ -15,7 +15,7 @@ RecoveryPlan plan_recovery(std::span<const Standing> standings) {
   for (std::uint32_t r = 0; r < standings.size(); ++r) {
     const Standing& s = standings[r];
     if (s.valid == 0) continue;
-    // A later lineage began because nobody of the earlier ones was left.
+    // A later lineage began only because no member of the earlier one was left.
     const bool better = best == nullptr || s.lineage > best->lineage ||
                         (s.lineage == best->lineage && s.step > best->step);
     if (!better) continue;

@@ -1,10 +1,12 @@
-// What the members of a new view do before they go on: find out where each stands, and level up.
+// How the members of a new view synchronize before they go on: they compare their steps and copy
+// the newest state.
 //
-// The rule of the step commit (docs/decisions/0007). A step changes nothing of the state before all
-// members have told that they can finish it; whoever has heard all does finish it, whatever
-// happens. So members of the old view differ by at most one step. If anyone has finished t, the
-// others copy the state from there; else t is made anew, with the shares dealt again. A newcomer
-// copies the state too. If nobody has one, the first member loads the newest one kept; where none
+// The rule of the step commit (docs/decisions/0007): a step does not change the state before all
+// members have told that they can finish it, and a member that has heard all of them does finish
+// it, whatever happens. So members of the old view differ by at most one step. If any member has
+// finished step t, the others copy the state from it; otherwise step t is repeated, with its shares
+// dealt again. A newcomer also copies the state. If no member has a state, the first member loads
+// the newest checkpoint; if there is none, all start from the beginning.
 // is, all start from the beginning.
 #pragma once
 
@@ -17,27 +19,27 @@
 
 namespace shoal {
 
-// What a member says of itself.
+// What a member reports about its state.
 struct Standing {
   std::uint64_t step = 0;
   std::uint32_t lineage = 0;
-  std::uint32_t valid = 0;      // 0: it is a newcomer
-  std::uint64_t evaluated = 0;  // the step before which it last saw an evaluation through
+  std::uint32_t valid = 0;      // 0: a newcomer, without a state
+  std::uint64_t evaluated = 0;  // the step before which it last completed an evaluation
 };
 
 struct RecoveryPlan {
-  Rank source;  // who gives
+  Rank source;  // the member that sends its state
   bool from_checkpoint = false;
   std::string reason;
 };
 
-// Pure: the same on every member.
+// Pure: gives the same plan on every member.
 RecoveryPlan plan_recovery(std::span<const Standing> standings);
-// The last evaluation that all members with a state saw through: later ones are made again.
+// The last evaluation that all members with a state completed; later ones are repeated.
 Step evaluated_by_all(std::span<const Standing> standings);
-// Which members, by rank, must get the state from the source.
+// The members, by rank, that must copy the state from the source.
 std::vector<bool> in_need(std::span<const Standing> standings, const RecoveryPlan& plan);
-// Those who have a state go on while the others get theirs; but not when most have none.
+// Whether members with a state go on while the others copy it; not if most members have none.
 bool goes_on(const std::vector<bool>& in_need);
 
 }  // namespace shoal

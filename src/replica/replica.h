@@ -1,5 +1,5 @@
-// Replica: the state that every worker of a synchronous job holds alike, and the CheckpointStore,
-// which holds it when no worker is left; beside it what each worker has that no other does.
+// Replica: the state that all workers of a synchronous job hold alike, and the state that belongs
+// to single workers. CheckpointStore: keeps it on storage for the case that no worker is left.
 #pragma once
 
 #include <array>
@@ -19,25 +19,25 @@
 
 namespace shoal {
 
-// What is agreed on beside the parameters.
+// The state, besides the parameters, that workers agree on.
 struct Progress {
-  Step step;           // the next to be reduced; the parameters are those before it
-  Generation lineage;  // the view in which this history began: at the start, or from a checkpoint
+  Step step;           // the next step to reduce; the parameters are those before it
+  Generation lineage;  // the view in which this history began, at the start or from a checkpoint
   LedgerPlace ledger;
 
   auto operator<=>(const Progress&) const = default;
 };
 
-// Numbers that one worker had and no other, as they are saved and loaded (per_worker_state.h).
+// An array that belongs to one worker, as it is saved and loaded (per_worker_state.h).
 struct KeptArray {
   NodeId node;  // the worker
   std::string name;
   ConstBuf numbers;
-  std::shared_ptr<const void> hold;  // keeps them readable
+  std::shared_ptr<const void> hold;  // keeps `numbers` alive
 };
 
 struct Replica {
-  // `slots_each` numbers of optimizer state for each parameter.
+  // `slots_each`: numbers of optimizer state per parameter.
   Replica(Endpoint& endpoint, const Learner& learner, Ledger epochs, unsigned slots_each = 0)
       : N(learner.layout().parameters()),
         ledger(std::move(epochs)),
@@ -48,15 +48,15 @@ struct Replica {
   }
 
   const Elements N;
-  Step step;  // the state is that before it
+  Step step;  // the state is the one before this step
   Generation lineage;
   Ledger ledger;
-  bool valid = false;  // holds a state at all; false for a newcomer
-  // Of all workers: what a checkpoint store saves beside the state, and what it has loaded.
+  bool valid = false;  // whether it holds a state; false for a newcomer
+  // Arrays of all workers: to be saved with the state, or just loaded.
   std::vector<KeptArray> kept;
 
-  // The gradient of the step at hand; and as much memory beside it, of the collectives, which is
-  // made when it is first asked for: one worker alone never does.
+  // The gradient of the current step, and scratch memory of the same size for collectives, which is
+  // allocated at the first use: a single worker never needs it.
   Arena& g() { return *gradients_[g_now_]; }
   Arena& scratch() {
     std::optional<Arena>& other = gradients_[1 - g_now_];
@@ -68,20 +68,20 @@ struct Replica {
     g_now_ = 1 - g_now_;
   }
 
-  // The state: parameters, then the model's buffers (running statistics; learner/layout.h), and the
+  // The state: parameters, then the model's buffers (running statistics; learner/layout.h); and the
   // optimizer's slots, one after the other.
   Range w() { return seen_.value_or(whole_w()); }
   Range slots() { return copies_[now_].slots.all(); }
   Range parameters() { return w().slice(Elements(0), N); }
   Range buffers() { return w().slice(N, w().n - N); }
 
-  // While parts of the parameters are with their owners (held_parts.h): where they are seen as one,
-  // to be read only; and the own array, in which they are not up to date then.
+  // While owners hold the current parts of the parameters (held_parts.h), w() is a read-only view
+  // over all parts. whole_w() is this worker's own array, which is out of date meanwhile.
   void see(Range w) { seen_ = w; }
   void see_whole() { seen_.reset(); }
   Range whole_w() { return copies_[now_].w.all(); }
 
-  // Where the state after the step is made, if not in place: it counts when they are exchanged.
+  // Where an update that is not in place writes the next state; exchange_copies() makes it current.
   Range next_w() { return next().w.all(); }
   Range next_slots() { return next().slots.all(); }
   void exchange_copies() { now_ = 1 - now_; }
@@ -104,7 +104,7 @@ struct Replica {
   void add_copy(Elements all, Elements of_slots) {
     copies_.emplace_back(*endpoint_, all, of_slots, substance_);
   }
-  // Made when it is first asked for: most never need it.
+  // Allocated at the first use: most runs never need it.
   Copy& next() {
     if (copies_.size() == 1) add_copy(copies_[0].w.size(), copies_[0].slots.size());
     return copies_[1 - now_];
@@ -119,14 +119,14 @@ struct Replica {
   std::optional<Range> seen_;
 };
 
-// Keeps the state where it outlives every process. Implemented by train/, on checkpoints.
+// Keeps the state on storage that outlives every process. Implemented by train/, as checkpoints.
 class CheckpointStore {
  public:
   virtual ~CheckpointStore() = default;
-  // Done = it survives any crash.
+  // On return the state survives any crash.
   virtual Task<void> save(Replica& replica) = 0;
-  // The newest state saved into `replica`'s state, ledger and step, and what workers had of their
-  // own into `kept`; false: there is none.
+  // Loads the newest saved state into `replica`'s state, ledger and step, and the workers' own
+  // arrays into `kept`. Returns false if there is none.
   virtual Task<bool> load(Replica& replica) = 0;
 };
 

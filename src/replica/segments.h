@@ -8,7 +8,7 @@
 
 namespace shoal {
 
-// Vectors (biases, norms) are left to eta as it is by the rules that adapt it by tensor.
+// Rules that adapt eta per tensor leave it unchanged for vectors (biases, norms).
 inline std::vector<Segment> segments_of(const Layout& layout) {
   std::vector<Segment> segments;
   for (const TensorEntry& t : layout.parameter_tensors())

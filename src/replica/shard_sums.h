@@ -1,9 +1,9 @@
-// The gradients of neighbouring logical shards, summed here in the order of the fixed tree
-// (collective/fixed_tree.h) as far as that lies among them: what a worker of a reproducible run
-// sends, to owners or to servers.
+// Sums the gradients of consecutive logical shards in the order of the fixed tree
+// (collective/fixed_tree.h), as far as its subtrees lie among them. A worker of a reproducible run
+// sends these sums to owners or to servers.
 //
-// Cost: a pass for each shard, and an addition for each but the first of a subtree; memory of N
-//   for each level of it.
+// Cost: a pass per shard, and an addition for each shard but the first of a subtree; memory of N
+//   for each level of a subtree.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace shoal {
 
-// Adds what backward gives to what is there already.
+// Adds the gradient of the backward pass to the values that are there.
 struct GradientAdder final : GradientSink {
   explicit GradientAdder(Range range) : g(range) {}
   void take(Elements at, std::span<const float> gradient) override;
@@ -29,17 +29,17 @@ struct GradientAdder final : GradientSink {
 // Thread safety: none; it belongs to the thread of its node.
 class ShardSums {
  public:
-  // The gradient of one shard, to the target.
+  // Computes the gradient of one shard into the target.
   using Compute = std::function<Task<void>(std::uint32_t shard, GradientTarget target)>;
 
   ShardSums(Node& node, Elements N, Substance substance)
       : node_(node), N_(N), substance_(substance) {}
 
-  // A step begins: nobody reads the sums of the last one any more.
+  // Begins a step: the sums of the previous one are not read any more.
   void begin() { used_ = 0; }
-  // The sum of a subtree, where it stays until begin(). `compute` outlives it.
+  // The sum of a subtree; valid until begin(). `compute` outlives the call.
   Task<Range> of(Subtree node, const Compute& compute);
-  // As much memory, until begin().
+  // Memory of the same size; valid until begin().
   Range spare();
   Task<void> add_to(Range sum, Range term);
 

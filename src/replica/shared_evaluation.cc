@@ -29,7 +29,7 @@ Task<Score> SharedEvaluation::run(const Group& group, std::uint64_t operation) {
   const std::uint64_t own = known();
   std::uint64_t somewhere = 0;
   for (const std::uint64_t bits : co_await bits_.of_all(group, own, operation)) somewhere |= bits;
-  std::uint64_t next = 0;  // whose turn it is
+  std::uint64_t next = 0;  // counts the blocks dealt so far
   for (std::uint64_t b = 0; b < kBlocks; ++b) {
     if ((somewhere >> b & 1U) != 0) continue;
     if (next++ % group.size() == group.rank.value()) co_await evaluate(group.node.env, b);

@@ -1,12 +1,12 @@
-// Evaluation by all members of a view together, and through views.
+// All members of a view evaluate together; a change of the view does not lose finished work.
 //
-//   the samples held out are cut into blocks, the same however many members there are
-//   tell which blocks are known here; those that nobody knows are dealt out in the order of ranks
-//   evaluate the own ones, one after the other, and keep each
-//   tell the scores; the total is added up in the order of blocks
+//   cut the held-out samples into blocks, the same for any number of members
+//   all-gather which blocks are known here; deal the unknown ones out in the order of ranks
+//   evaluate the own blocks, one after the other, and keep each score
+//   all-gather the scores; add them up in the order of blocks
 //
 // Cost: two all-gathers, 1/P of the samples. The total has the same bits for any number of members.
-// Failure: what was evaluated stays known to whoever did it; the next view goes on with the rest.
+// Failure: a member keeps the blocks that it has evaluated; the next view evaluates the others.
 #pragma once
 
 #include <cstdint>
@@ -26,17 +26,18 @@ class SharedEvaluation {
  public:
   SharedEvaluation(Learner& learner, Replica& replica) : learner_(learner), replica_(replica) {}
 
-  // What is known of any state is so no more.
+  // Forgets the blocks of all states.
   void forget() { blocks_.clear(); }
-  // Of the replica's state, which all members hold alike. Takes `operation` and the next one.
+  // Evaluates the replica's state, which all members hold alike. Takes `operation` and the next
+  // one.
   Task<Score> run(const Group& group, std::uint64_t operation);
 
  private:
   static constexpr std::uint64_t kBlocks = 32;
 
-  // Blocks of another state are forgotten.
+  // Forgets blocks of another state.
   void begin();
-  std::uint64_t known() const;  // a bit for each block
+  std::uint64_t known() const;  // one bit per known block
   Task<void> evaluate(Env& env, std::uint64_t block);
 
   Learner& learner_;

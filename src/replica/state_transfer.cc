@@ -21,7 +21,7 @@ void StateTransfer::agreed(Rank source, std::vector<bool> in_need, Rank own) {
     node_.env.probe("sync: a state was copied by one a step behind");
     before_ = replica_.progress();
   }
-  replica_.valid = false;  // until all of it is here
+  replica_.valid = false;  // until all of it has arrived
 }
 
 void StateTransfer::make_initial_state() {

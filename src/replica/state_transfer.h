@@ -1,13 +1,14 @@
-// How the state comes to those who have none, or are a step behind: from one member of the view,
-// the source, to all in need of it.
+// Copies the state from one member of the view, the source, to all members that have none or are a
+// step behind.
 //
-//   announce   where the source stands: step, lineage, ledger. That suffices to take part in a step
-//   run        the numbers, while others compute: nobody changes parameters and slots before all
-//              have told (sync_step.h), and what forward passes change is sent as it was before
+//   announce   step, lineage and ledger of the source, which suffice to take part in a step
+//   run        the numbers, while others compute. No member changes parameters and slots before all
+//              have told (sync_step.h); buffers, which forward passes do change, are sent as they
+//              were when the view began
 //
-// An initial state is not sent: everyone can make it.
-// Failure: whoever has an older state keeps it until the later one is complete, for its source may
-// be lost, too.
+// An initial state is not sent: every member can make it.
+// Failure: a member with an older state keeps it until the newer one is complete, because the
+// source may be lost too.
 #pragma once
 
 #include <array>
@@ -29,11 +30,12 @@ class StateTransfer {
   StateTransfer(Node& node, Learner& learner, Replica& replica, std::uint64_t operation)
       : node_(node), learner_(learner), replica_(replica), operation_(operation) {}
 
-  // A new view. A state that was to come, and did not, is given up for the one before it.
+  // Begins a view. If a state has not arrived completely, goes back to the state before it.
   void begin();
-  // What the view has agreed on. The own state does not count any more if it is among those.
+  // What the members of the view agreed on. If this member is in need, its own state is invalid
+  // from now on.
   void agreed(Rank source, std::vector<bool> in_need, Rank own);
-  // At the source: from what all know.
+  // At the source: makes the initial state.
   void make_initial_state();
 
   Rank source() const { return source_; }
@@ -42,13 +44,13 @@ class StateTransfer {
   bool due() const { return due_; }
 
   Task<void> announce(const Group& group);
-  // Whoever was in need has the state at the end.
+  // On return the members in need have the state.
   Task<void> run(const Group& group);
 
  private:
-  // A state in words, as it travels ahead of the numbers: whether it is the initial one, step,
-  // lineage, epoch, how many samples ended how before it, how many spans have ended in it. Then
-  // three words for each of these.
+  // A state's description, which is sent ahead of the numbers: whether it is the initial one, step,
+  // lineage, epoch, the samples of earlier epochs by how they ended, and the number of spans that
+  // have ended in this epoch. Three words for each span follow.
   using Words = std::array<std::uint64_t, 5 + kSampleEnds>;
 
   void write_words();
@@ -62,15 +64,16 @@ class StateTransfer {
   Learner& learner_;
   Replica& replica_;
   const std::uint64_t operation_;
-  // Of the view.
+  // Of the current view.
   Rank source_;
   std::vector<bool> in_need_;
   bool initial_ = false;
   bool due_ = false;
-  std::optional<Progress> before_;  // of the state that is here while a later one is to come
-  // Buffers of exchanges live here: a cancelled one may be busy until its generation is retired.
+  std::optional<Progress> before_;  // of the old state, while a newer one arrives
+  // Buffers of transfers live here: a cancelled one may stay in use until its generation is
+  // retired.
   Words words_{};
-  std::vector<float> rest_;  // of the state, as it was when the view began
+  std::vector<float> rest_;  // the model's buffers when the view began
   std::vector<std::uint64_t> spans_;
 };
 
