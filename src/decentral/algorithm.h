@@ -1,5 +1,5 @@
-// DecentralAlgorithm: one of the ways in which models meet. Each is a file of its own, with the
-// algorithm of its paper as one linear coroutine; what they share is in training_round.h and
+// DecentralAlgorithm: a rule by which the workers' models meet. Each algorithm is a file of its
+// own, with the steps of its paper in one linear coroutine; shared code is in training_round.h and
 // worker.cc.
 #pragma once
 
@@ -18,10 +18,10 @@
 
 namespace shoal {
 
-// Who is here when a view begins.
+// The members when a view begins.
 struct MembershipSnapshot {
-  std::vector<bool> newcomers;          // by rank: they have the model of another, or a result
-  std::vector<std::uint64_t> meetings;  // by rank, as each system counts them
+  std::vector<bool> newcomers;          // by rank: begin with another's model, or with a result
+  std::vector<std::uint64_t> meetings;  // by rank, as the algorithm counts them
 };
 
 class DecentralAlgorithm {
@@ -33,32 +33,32 @@ class DecentralAlgorithm {
         substance_(learner.substance()) {}
   virtual ~DecentralAlgorithm() = default;
 
-  // How many meetings are in what this worker keeps beside its model; 0: nothing is.
+  // The number of meetings that are reflected in state beside the model; 0 without such state.
   virtual std::uint64_t meetings() const { return 0; }
-  // In every view, before its first round: what lost members had is made good for, and newcomers
-  // get what the others have. May be cut off, and is then done again.
+  // Called in every view, before its first round: compensates for the state of lost members, and
+  // gives newcomers the state that the others have. May be interrupted, and is then called again.
   virtual Task<void> begin(ViewContext& context, Range model, const MembershipSnapshot& snapshot);
-  // The view is over: nothing that belongs to it is held any more.
+  // The view is over: release everything that belongs to it.
   virtual void view_over() {}
-  // One round. It ends when all samples are done, or by an exception when the view is over.
+  // Trains one round. It ends when all samples are done, or by an exception when the view is over.
   virtual Task<void> run(TrainingRound& round) = 0;
-  // The model that counts, from those of all members: into `out`. By default their mean.
+  // Forms the job's model from those of all members, into `out`. By default their mean.
   virtual Task<void> result(ViewContext& context, Range model, Range out);
-  // What a checkpoint keeps of this worker beside its model and optimizer.
+  // This worker's arrays, beside model and optimizer, that a checkpoint keeps.
   virtual std::vector<PerWorkerArray> own() { return {}; }
-  // From a checkpoint, before begin(): the same arrays, as far as they have come, and its result,
-  // where no member has gone on from that.
+  // Restores from a checkpoint, before begin(): the arrays of own() that were found, and the saved
+  // result if no member has trained since it was saved.
   virtual Task<void> resume(ViewContext& context, std::optional<Range> result,
                             const std::vector<PerWorkerArray>& own);
 
  protected:
-  // Memory of a model's size, which others may read. It lives as long as the system.
+  // Memory of a model's size that others may read. It lives as long as the algorithm.
   Arena model_arena() { return {node_.endpoint, N_, substance_}; }
   Range scratch();
 
   const DecentralTerms& terms_;
   Node& node_;
-  const Elements N_;  // of a model
+  const Elements N_;  // elements of a model
   const Substance substance_;
 
  private:
@@ -67,7 +67,7 @@ class DecentralAlgorithm {
 
 std::unique_ptr<DecentralAlgorithm> make_decentral_algorithm(Node& node, const Learner& learner,
                                                              const DecentralTerms& terms);
-// One for each file.
+// Each algorithm's file defines one.
 using MakeDecentralAlgorithm = std::unique_ptr<DecentralAlgorithm>(Node& node,
                                                                    const Learner& learner,
                                                                    const DecentralTerms& terms);
@@ -75,25 +75,26 @@ MakeDecentralAlgorithm make_average, make_block, make_elastic, make_neighbours, 
     make_gossip, make_scatter, make_tree, make_learners, make_master, make_parts, make_stream,
     make_hogwild, make_encoded_neighbours;
 
-// Who has seen the most meetings, and how many: the first of those.
+// The first of the members with the most meetings, and their number.
 std::pair<Rank, std::uint64_t> furthest(const MembershipSnapshot& snapshot);
 
-// ---- What several systems do
+// ---- Shared by several algorithms
 
-// Of a model that is sent, so that what becomes of the first is under way before the last is.
+// A model is sent in pieces of this size, so that the first is processed while the last is on its
+// way.
 inline constexpr Elements kModelPiece{1U << 18U};
 
-// The first n numbers of a message; none of a phantom's.
+// The first n numbers of a message; empty for a phantom.
 std::span<const float> numbers_of(const Reading& message, Elements n);
 
 // out = the mean of all members' models. `out` and `scratch` are of the model's size, and live
 // until the generation is retired.
 Task<void> mean_of_all(ViewContext& context, Exchange exchange, Range model, Range out,
                        Range scratch);
-// out = their sum; `out` may be `model`.
+// out = the sum of all members' models; `out` may be `model`.
 Task<void> sum_of_all(ViewContext& context, Exchange exchange, Range model, Range out,
                       Range scratch);
-// The arrays of `source`, to those in need of them.
+// Copies the arrays of `source` to the members in need of them.
 Task<void> copy_from(ViewContext& context, Rank source, const std::vector<bool>& in_need,
                      std::vector<Range> arrays);
 // to = a to + b with
@@ -102,7 +103,7 @@ inline Task<void> mix(Env& env, Range to, double a, Range with, double b) {
   return mix(env, to, a, with.data(), b);
 }
 Task<void> clear(Env& env, Range range);
-// The gradient of the step at hand becomes that of a mean sample; zero without samples.
+// Turns the current step's gradient sum into the mean over its samples; zero without samples.
 Task<void> mean_gradient(TrainingRound& round);
 
 }  // namespace shoal

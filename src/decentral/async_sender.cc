@@ -13,7 +13,7 @@ std::span<const float> ReceivedModel::numbers(Elements n) const {
   return room->range(Elements(0), n).data();
 }
 
-// Whoever audits sees that all that is sent comes, once and as it was.
+// Records messages for the checkers, which verify that each arrives once and unchanged.
 void AsyncSender::note(TrainingRound& round, EventKind kind, NodeId peer, ConstBuf what) const {
   if (!round.terms.audit || what.phantom()) return;
   Event event = round.context.event(kind, peer);
@@ -26,7 +26,7 @@ void AsyncSender::begin(const ViewContext& context) {
   sent_.assign(context.size(), 0);
   received_.assign(context.size(), 0);
   sending_.assign(context.size(), 0);
-  // Those of the view before are retired.
+  // The previous view's readers are retired.
   for (Outgoing& message : outgoing_) message.readers = 0;
 }
 
@@ -68,7 +68,7 @@ AsyncSender::Outgoing& AsyncSender::blank() {
       std::ranges::find_if(outgoing_, [](const Outgoing& o) { return o.readers == 0; });
   Outgoing& message =
       free == outgoing_.end() ? outgoing_.emplace_back(node_.endpoint, n_, substance_) : *free;
-  message.readers = 1;  // whoever writes it
+  message.readers = 1;  // the caller, which writes the message
   return message;
 }
 
@@ -104,7 +104,7 @@ Task<void> AsyncSender::until_all_sent(TrainingRound& round) {
   for (std::uint32_t r = 0; r < sending_.size(); ++r) co_await until_sent(round, Rank(r));
 }
 
-// ---- What comes
+// ---- Receiving
 
 std::optional<ReceivedModel> AsyncSender::next() {
   if (came_.empty()) return std::nullopt;

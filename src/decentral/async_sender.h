@@ -1,12 +1,12 @@
-// AsyncSender: models, gradients or parts of them, sent to others without waiting for anybody.
+// AsyncSender: sends models, gradients or parts of them without waiting for the receivers.
 //
-//   sender.listen(round, Keep::All);                // from now on, what comes is kept
-//   AsyncSender::Outgoing& message = sender.blank();    // written into message.arena; then
-//   sender.send(round, peers, message, n);         // it is on its way, and training goes on
+//   sender.listen(round, Keep::All);                  // keep all messages from now on
+//   AsyncSender::Outgoing& message = sender.blank();  // write into message.arena; then
+//   sender.send(round, peers, message, n);            // returns at once, and training goes on
 //   while (const std::optional<ReceivedModel> message = sender.next()) ...
-//   co_await sender.until_all_came(round);        // at the end of a round
+//   co_await sender.until_all_came(round);            // at the end of a round
 //
-// Failure: what is under way when a view ends is lost.
+// Failure: messages under way when a view ends are lost.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +24,13 @@
 
 namespace shoal {
 
-// It is in the memory of whoever got it, and keeps nobody waiting.
+// Lies in the receiver's memory, so that the sender can go on.
 struct ReceivedModel {
   Rank from;
   Received what;
   std::shared_ptr<Arena> room;
 
-  // As many as must be in it; none of a phantom's.
+  // The n numbers that the message must hold; empty for a phantom.
   std::span<const float> numbers(Elements n) const;
 };
 
@@ -44,32 +44,33 @@ class AsyncSender {
   struct Outgoing {
     Outgoing(Endpoint& endpoint, Elements n, Substance substance) : arena(endpoint, n, substance) {}
     Arena arena;
-    std::uint64_t readers = 0;  // who have not got it yet
+    std::uint64_t readers = 0;  // receivers that have not got it yet
   };
 
-  // Of messages of at most n numbers.
+  // For messages of at most n numbers.
   AsyncSender(Node& node, Elements n, Substance substance, PeerMessage kind = kModel)
       : node_(node), n_(n), substance_(substance), kind_(kind) {}
 
-  // In every view, before its first round; and when it is over.
+  // begin() in every view before its first round, view_over() at its end.
   void begin(const ViewContext& context);
   void view_over() { came_.clear(); }
-  // In every round.
+  // Called in every round.
   void listen(TrainingRound& round, Keep keep);
 
-  // One that nobody reads. It is to be sent, also where it turns out that nobody is to have it.
+  // A message that no receiver reads. The caller must send it, even if it finds no receiver for it.
   Outgoing& blank();
-  // Its first n numbers, to all of these.
+  // Sends the first n numbers to all these ranks.
   void send(TrainingRound& round, std::span<const Rank> to, Outgoing& message, Elements n);
   bool under_way(Rank to) const { return sending_[to.value()] > 0; }
   Task<void> until_sent(TrainingRound& round, Rank to);
 
-  // The first that has come of those that are here; and the next of a member, whenever it comes.
+  // next(): the first message that is here, if any. next_from(): waits for the next one of a
+  // member.
   std::optional<ReceivedModel> next();
   Task<ReceivedModel> next_from(TrainingRound& round, Rank from);
-  // What all others have sent in this view is here.
+  // On return this member has everything that the others have sent in this view.
   Task<void> until_all_came(TrainingRound& round);
-  // Everyone has got all that was sent to it.
+  // On return all receivers have got what this member sent.
   Task<void> until_all_sent(TrainingRound& round);
 
  private:
@@ -89,9 +90,9 @@ class AsyncSender {
   Keep keep_ = Keep::All;
   std::deque<ReceivedModel> came_;
   std::deque<Outgoing> outgoing_;
-  std::vector<std::shared_ptr<Arena>> rooms_;   // of messages that have come
+  std::vector<std::shared_ptr<Arena>> rooms_;   // for received messages
   std::vector<std::uint64_t> sent_, received_;  // in this view, by rank
-  std::vector<std::uint64_t> sending_;          // under way
+  std::vector<std::uint64_t> sending_;          // under way, by rank
   Gathering gathering_;
   Signal changed_;
 };

@@ -6,7 +6,7 @@
 namespace shoal {
 namespace {
 
-// Numbers that change places change the sum.
+// Different weights make sure that swapped numbers change the sum.
 constexpr std::size_t kWeights = 7;
 
 }  // namespace

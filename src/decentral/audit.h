@@ -1,13 +1,13 @@
-// What the checkers are told of meetings where a job is audited (sim/checkers/): what an exchange
-// must leave as it was. A model is told by its moment, a weighted sum of its numbers: what is
-// conserved number by number is conserved in that, and a move in one of them shows.
+// Records for the checkers (sim/checkers/), in an audited job, that an exchange conserves what it
+// must. A model is represented by its moment, a weighted sum of its numbers: an exchange that
+// conserves every number conserves the moment, and a change of any number shows in it.
 //
 //   ConservationProbe move(round);
-//   move.of(round.model());             // its moment before
+//   move.of(round.model());            // records its moment before
 //   co_await mix(...);
-//   move.with(peer);                  // and after: the two of an exchange add up to nothing
+//   move.with(peer);                   // and after: the changes of the two members add up to zero
 //
-// Cost: passes over the models that meet; nothing where the job is not audited.
+// Cost: passes over the models that meet; nothing unless the job is audited.
 #pragma once
 
 #include <cstdint>
@@ -21,25 +21,25 @@ namespace shoal {
 
 struct Moment {
   double sum = 0;
-  double size = 0;  // the same of absolute values: rounding is judged by it
+  double size = 0;  // the same sum of absolute values; bounds the rounding error
 
   void add(const Moment& other, double weight = 1);
 };
-// Of numbers that begin at `at` of a model.
+// The moment of numbers that begin at element `at` of a model.
 Moment moment_of(std::span<const float> x, Elements at = Elements(0));
 
 class ConservationProbe {
  public:
   explicit ConservationProbe(TrainingRound& round) : round_(round) {}
 
-  // Takes part from now on.
+  // Includes this range from now on.
   void of(Range range, double weight = 1);
-  // What is part of it as it is now, and what another move was.
+  // Includes the current value of these numbers, or another probe's moment.
   void add(std::span<const float> numbers, double weight);
   void add(const Moment& moment) { told_.add(moment); }
-  // How far all of it has come.
+  // The change of the total so far.
   Moment moment() const;
-  // It is over: with one other, with all members (the number is the same on all), or alone.
+  // Ends the exchange: with one other member, with all (`number` is the same on all), or alone.
   void with(NodeId peer) const { record(peer, 0); }
   void with_all(std::uint64_t number) const { record(kNobody, number); }
   void alone() const { record(round_.context.node.id, 0); }
@@ -57,7 +57,7 @@ class ConservationProbe {
   Moment told_;
 };
 
-// Of gossip: what of a weight goes or comes, and what the own one is then.
+// Records for gossip the weight that this member sent or received, and its own weight afterwards.
 void note_weight(ViewContext& context, EventKind kind, NodeId peer, double weight, double own);
 
 }  // namespace shoal

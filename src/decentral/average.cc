@@ -7,11 +7,11 @@
 //       m <- mean of w_j over all workers j
 //       w_i <- m
 //
-// Symbols: P workers, N parameters, tau steps between meetings. mean_exchange.h: late meetings.
+// Symbols: P workers, N parameters, tau steps between meetings. Late meetings: mean_exchange.h.
 // Cost a step and worker: 2 (P-1)/P N / tau values (direct); encoded: difference_mean.h.
 // The result is the mean of all models.
-// Failure: a meeting that is cut off by a loss is left out; the models stay as they are and meet
-//   the next time, without the lost one's.
+// Failure: a meeting that a loss interrupts is left out; the models stay as they are and meet the
+//   next time, without the lost worker's.
 #include <utility>
 
 #include "collective/tree.h"
@@ -53,8 +53,8 @@ class Averaging final : public DecentralAlgorithm {
     if (exchange_) co_await exchange_->end(round, as_it_is);
   }
 
-  // Of an ensemble no single model is the result, and a mean of its models means nothing: it is the
-  // first one. A checkpoint has all.
+  // No single model is the result of an ensemble, and the mean of its models means nothing. Return
+  // the first one; a checkpoint has all.
   Task<void> result(ViewContext& context, Range model, Range out) override {
     if (terms_.peering.combine == Combine::None) {
       co_await DecentralAlgorithm::result(context, model, out);
@@ -66,7 +66,7 @@ class Averaging final : public DecentralAlgorithm {
   }
 
  private:
-  std::optional<MeanExchange> exchange_;  // none: models never meet
+  std::optional<MeanExchange> exchange_;  // empty: models never meet
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
-// Block momentum: the mean of all models is a step of an optimizer above them. Chen & Huo 2016
-// (BMUF), ICASSP; with an inner AdamW and rounds of hundreds of steps: Douillard et al. 2023
+// Block momentum: the change of the mean model is the gradient of an outer optimizer. Chen & Huo
+// 2016 (BMUF), ICASSP; with an inner AdamW and rounds of hundreds of steps: Douillard et al. 2023
 // (DiLoCo), arXiv:2311.08105.
 //
-//   W: the model that all began the round with;  D = 0 at first
+//   W: the model with which all workers began the round;  D = 0 at first
 //   every tau steps:
 //     G <- (mean of w_j over all workers j) - W
 //     D <- eta_b D + zeta G
@@ -11,12 +11,12 @@
 //     w_i <- W
 //
 // Symbols: eta_b block momentum, zeta block step size (DiLoCo's outer momentum and step size).
-// Cost: as averaging (average.cc), and two arrays of N more.
-// Deviations: the papers write Nesterov's form as W + eta_b D of a W that is kept apart; what is
-//   kept here is that sum, which is all that anyone computes with, as PyTorch's SGD does.
+// Cost: as averaging (average.cc), and two more arrays of N.
+// Deviations: the papers compute Nesterov's W + eta_b D from a W that is kept separately; we keep
+//   only that sum, because nothing else is used, as PyTorch's SGD does.
 // The result is the mean of all models, which is W after a meeting.
-// Failure: W and D are the same on all. Who has missed a meeting, or is new, copies both from one
-//   who has not, and begins with W.
+// Failure: W and D are the same on all. A worker that has missed a meeting, or is new, copies both
+//   from one that has not, and begins with W.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -40,7 +40,7 @@ class BlockMomentum final : public DecentralAlgorithm {
   Task<void> begin(ViewContext& context, Range model, const MembershipSnapshot& snapshot) override {
     const auto [source, most] = furthest(snapshot);
     if (most == 0) {
-      // All have the same model: nobody has made a step.
+      // All have the same model: no worker has made a step.
       co_await copy(context.node.env, W_.all(), model);
       co_await mix(context.node.env, D_.all(), 0, D_.all(), 0);
       meetings_ = 1;
@@ -90,7 +90,7 @@ class BlockMomentum final : public DecentralAlgorithm {
   }
 
  private:
-  // To the model that all go on with.
+  // Moves to the new W, with which all go on.
   MeanExchange::Change change_in(std::uint64_t workers) {
     const BlockRates rates{
         .eta_b = static_cast<float>(block_momentum(terms_.peering, workers)),

@@ -1,18 +1,17 @@
-// The mean of all models, of which only what they differ by from the last one is sent, encoded.
-// Reisizadeh et al., "FedPAQ", AISTATS 2020, arXiv:1909.13014 (rounded differences after local
-// steps); Basu et al., "Qsparse-local-SGD", NeurIPS 2019, arXiv:1906.02367 (sparse ones, with what
-// is left out kept).
+// The mean of all models, computed from encoded differences to the last mean. Reisizadeh et al.,
+// "FedPAQ", AISTATS 2020, arXiv:1909.13014 (quantized differences after local steps); Basu et al.,
+// "Qsparse-local-SGD", NeurIPS 2019, arXiv:1906.02367 (sparse differences with error feedback).
 //
-//   x: the model that all went on with from the last meeting
+//   x: the model with which all went on after the last meeting
 //   d <- w_i - x + e;   s <- sum of c(d) over all workers;   e <- d - c(d)
 //   m <- x + s / P
 //
-// Symbols: c the encoding, e the rest, with +ef; P workers, N numbers of a model.
-// Cost of a meeting: that of an encoded sum (encoded/all_reduce.h); two arrays of N, and the rest.
-// Deviation: sums may be encoded once more on their way, by who passes them on; FedPAQ has a server
-//   that gets all differences.
-// Failure: the first meeting of a view is of whole models, with what waits: whoever is new has no
-//   x, and after a loss not all may have the same. A lost worker's rest is lost with it.
+// Symbols: c the encoding, e the residual, with +ef; P workers, N numbers of a model.
+// Cost of a meeting: that of an encoded sum (encoded/all_reduce.h); two arrays of N, and e.
+// Deviation: members that forward sums may encode them again; in FedPAQ a server gets all
+//   differences.
+// Failure: the first meeting of a view exchanges whole models plus residuals: newcomers have no x,
+//   and after a loss x may differ between members. A lost worker's residual is lost.
 #pragma once
 
 #include <vector>
@@ -26,8 +25,8 @@
 
 namespace shoal {
 
-// Pieces of a model's parameters, and one of what else has a mean (running statistics): that goes
-// as it is, since a variance must not become negative.
+// The pieces of a model's parameters, and one piece of averaged buffers (running statistics). That
+// one is not encoded, because a variance must not become negative.
 Cuts model_pieces(const Learner& learner);
 std::vector<Encoding> model_encodings(const Encode& encode, const Learner& learner);
 
@@ -36,20 +35,21 @@ class DifferenceMean {
  public:
   DifferenceMean(Node& node, const Learner& learner, const DecentralTerms& terms);
 
-  // mean = about that of all models, with the same bits on all. `t`: the step, the same on all.
+  // mean = approximately the mean of all models, with the same bits on all. `t`: the same step on
+  // all.
   Task<void> form(ViewContext& context, Step t, Range model, Range mean, Range scratch);
-  // What all go on with.
+  // Notes the model with which all go on.
   Task<void> agree(Env& env, Range model);
   // The view is over.
   void forget() { agreed_ = false; }
-  // What waits.
+  // The residual.
   std::vector<PerWorkerArray> own();
 
  private:
   const DecentralTerms& terms_;
   Encoder encoder_;
   Arena last_, difference_;
-  bool agreed_ = false;  // `last_` is what all have
+  bool agreed_ = false;  // all members have `last_`
 };
 
 }  // namespace shoal

@@ -7,25 +7,25 @@
 //     w_i <- w_i - alpha d;   c <- c + beta d
 //   w_i <- update(w_i, g)
 //
-// Late (--overlap-steps d): what is sent is a copy, the exchange goes on beside the next d steps,
-// and then w_i <- w_i - alpha d of that copy; the steps in between are kept. The member that has c
-// sends nothing, and is never late.
+// Late (--overlap-steps s): the worker sends a copy, trains s more steps during the exchange, and
+// then does w_i <- w_i - alpha d with the d of that copy; the steps in between are kept. The member
+// that holds c sends nothing, and is never late.
 //
-// In step all do so at once: c <- c + beta (sum of all d), which everyone can compute who has the
-// mean of all models. At their own pace they ask the member that has c: in pieces, each of which is
-// an exchange of its own, so that the answer to the first comes while the last is on its way.
+// In step, all meet at once: c <- c + beta (sum of all d), which each computes from the mean of all
+// models. Asynchronous workers ask the member that holds c, in pieces. Each piece is an exchange
+// of its own, so that the first answer arrives while the last piece is on its way.
 //
-// Rates that follow convergence (the survey says that DeepSpark's do, and not how): each worker has
-// an alpha of its own. At a meeting it is divided by 1.1 where the mean loss of the worker's latest
-// steps is lower than it was at the meeting before, so that a model explores while that pays, and
-// multiplied by 1.1 where not; it stays between half of alpha and twice.
+// Rates that follow convergence (the survey says that DeepSpark's do, but not how): each worker has
+// its own alpha. At a meeting, if the mean loss of the worker's latest steps is lower than at the
+// previous meeting, alpha is divided by 1.1, so that the model explores while that pays; otherwise
+// it is multiplied by 1.1. It stays between half and twice the initial alpha.
 //
-// Symbols: P workers, c center, alpha and beta elastic rates; 0.9 / P where nothing else is asked.
+// Symbols: P workers, c center, alpha and beta elastic rates, 0.9 / P by default.
 // Cost a step and worker: in step as averaging; else 2 N / tau values, and P times that at the
 //   member with the center.
 // The result is the center.
-// Failure: in step c is the same on all. Who has missed a meeting, or is new, copies it. At their
-//   own pace it is lost with the member that had it, and is the mean of all models then.
+// Failure: in step c is the same on all; a worker that has missed a meeting, or is new, copies it.
+//   Asynchronous: c is lost with the member that holds it; the mean of all models replaces it.
 #include <algorithm>
 #include <deque>
 #include <optional>
@@ -117,7 +117,7 @@ class Elastic final : public DecentralAlgorithm {
  private:
   bool in_step() const { return terms_.peering.in_step; }
   double alpha() const { return std::min(1.0, pull_ * elastic_alpha(terms_.peering, members_)); }
-  // What the center gains of what a model loses.
+  // The change of the center per change of a model.
   double worth() const { return alpha() > 0 ? beta() / alpha() : 0; }
   double beta() const { return elastic_beta(terms_.peering, members_); }
 
@@ -136,17 +136,17 @@ class Elastic final : public DecentralAlgorithm {
   }
 
   bool hosts(TrainingRound& round) const { return !in_step() && round.context.group.rank == host_; }
-  // Steps between the two halves of a meeting.
+  // Steps between the begin and the end of a meeting.
   std::uint64_t lateness(TrainingRound& round) const {
     return hosts(round) ? 0 : terms_.peering.overlap_steps;
   }
-  // What meets the center: the model, or a copy of it where the model goes on meanwhile.
+  // What meets the center: the model, or a copy of it if the model is trained meanwhile.
   Range met(TrainingRound& round) {
     if (lateness(round) == 0) return round.model();
     if (!copied_) copied_.emplace(node_.endpoint, N_, substance_);
     return copied_->all();
   }
-  // Of the whole model, where that is not part of an update.
+  // A pass over the whole model, for work that is not fused with an update.
   static Task<void> pass(TrainingRound& round, const SliceWork& work) {
     const Range model = round.model();
     if (work)
@@ -170,7 +170,8 @@ class Elastic final : public DecentralAlgorithm {
     }
   }
 
-  // In step the mean of all, else the difference to the center, which has moved by then.
+  // In step, forms the mean of all models; else gets the difference to the center, which has then
+  // moved.
   Task<void> exchange(TrainingRound& round) {
     ViewContext& context = round.context;
     if (in_step()) {
@@ -186,7 +187,7 @@ class Elastic final : public DecentralAlgorithm {
     while (!came_) co_await changed_.wait();
   }
 
-  // The move is left to the pass that updates the model; not so where the checkers look on.
+  // The pass that updates the model also makes the move, unless the job is audited.
   Task<void> end_meeting(TrainingRound& round, FusedPass& fused) {
     if (!std::exchange(under_way_, false)) co_return;
     co_await round.context.with_others(until_came());
@@ -221,7 +222,7 @@ class Elastic final : public DecentralAlgorithm {
     }
   }
 
-  // ---- What is done to parts of models
+  // ---- Work on slices of models
 
   SliceWork copy_part(TrainingRound& round) {
     const std::span<const float> w = round.model().data();
@@ -260,7 +261,7 @@ class Elastic final : public DecentralAlgorithm {
     return [=](std::size_t from, std::size_t to) { mix(&w[from], 1, &d[from], a, to - from); };
   }
 
-  // ---- At their own pace
+  // ---- Asynchronous: one member holds the center
 
   Task<void> own_turn() {
     while (busy_) co_await changed_.wait();
@@ -279,7 +280,7 @@ class Elastic final : public DecentralAlgorithm {
     const SliceWork work = [&](std::size_t from, std::size_t to) {
       pull_center(&w[from], &c[from], &d[from], b, to - from);
     };
-    // A sum, as far as the machine is concerned: it does not wait for a gradient of this member.
+    // Work::Reduce, so that it does not wait for this member's gradient computation.
     co_await in_slices(node_.env, Work::Reduce, center.n.value(), d.empty(), Order::Forward, 2,
                        work);
   }
@@ -290,7 +291,8 @@ class Elastic final : public DecentralAlgorithm {
     const Elements piece = node_.env.buggify("elastic: small pieces") ? Elements(3) : kModelPiece;
     const std::uint64_t pieces = pieces_of(N_, piece);
     co_await with_group([&](TaskGroup& tasks) -> Task<> {
-      // All are asked for at once: behind what goes the other way a question waits for long.
+      // Ask for all pieces at once: a question sent later would queue behind data in the same
+      // direction.
       for (std::uint64_t i = 0; i < pieces; ++i)
         tasks.spawn(round.context.publish(host, round.context.tag(kModel),
                                           part_of(met(round), i, pieces).bytes()));
@@ -303,7 +305,7 @@ class Elastic final : public DecentralAlgorithm {
     co_await round.context.recv(match, answer.bytes());
   }
 
-  // Pieces come in the order in which they lie, whoever else sends some in between.
+  // Serves the pieces of each caller in order; pieces of other callers may come in between.
   Task<void> serve(TrainingRound& round) {
     callers_.clear();
     while (callers_.size() < round.context.size()) callers_.emplace_back(*this);
@@ -333,11 +335,11 @@ class Elastic final : public DecentralAlgorithm {
     co_await round.context.send(to, round.context.tag(kAnswer), answer.bytes());
   }
 
-  // An exchange with somebody who asks.
+  // An exchange with a member that asks.
   struct Caller {
     explicit Caller(Elastic& elastic) : answer(elastic.model_arena()) {}
     Arena answer;
-    Elements at{};    // so far
+    Elements at{};    // received so far
     Moment gained{};  // by the center
   };
   void ended(TrainingRound& round, NodeId with, Caller& caller) {
@@ -349,16 +351,16 @@ class Elastic final : public DecentralAlgorithm {
   }
 
   Arena center_;
-  ModelSum sum_;                 // of all models; at their own pace, the difference to the center
-  std::optional<Arena> copied_;  // the model that meets, where that is late
-  bool under_way_ = false;       // a meeting has begun,
-  bool came_ = false;            // and what it brings is here
+  ModelSum sum_;                 // of all models; asynchronous: the difference to the center
+  std::optional<Arena> copied_;  // the model that meets, if late
+  bool under_way_ = false;       // a meeting has begun
+  bool came_ = false;            // the exchange is complete
   bool copied_now_ = false;      // by this step's update: the exchange may begin
-  bool holds_center_ = false;    // this step's update changes it
-  std::deque<Caller> callers_;   // by rank, of the member that has the center
-  Rank host_;                    // who has it, at their own pace
-  bool busy_ = false;            // somebody changes it
-  double pull_ = 1;              // of alpha, where it adapts
+  bool holds_center_ = false;    // this step's update changes the center
+  std::deque<Caller> callers_;   // by rank, at the member that holds the center
+  Rank host_;                    // the member that holds the center, if asynchronous
+  bool busy_ = false;            // the center is being changed
+  double pull_ = 1;              // factor of alpha, where it adapts
   double loss_ = 0;              // mean of the latest steps
   double loss_at_meeting_ = 0;
   Signal changed_;

@@ -1,20 +1,20 @@
-// D-PSGD (neighbours.cc) with models that are sent as encoded differences to what neighbours have.
+// D-PSGD (neighbours.cc), sending encoded differences to the models that neighbours know.
 // Koloskova, Stich, Jaggi, "Decentralized stochastic optimization and gossip algorithms with
 // compressed communication" (Choco-SGD), ICML 2019, arXiv:1902.00340.
 //
-//   x_j: what all neighbours of j, and j itself, think that w_j is
+//   x_j: the estimate of w_j at all neighbours of j and at j itself
 //   for t = 0, 1, ..:
 //     q_i <- c(w_i - x_i);   at once:  g <- gradient at w_i;   send q_i to the neighbours, get q_j
 //     x_j <- x_j + q_j, of i and its neighbours
 //     w_i <- w_i + gamma sum over j of W_ij (x_j - x_i)        (W: doubly stochastic, topology.h)
 //     w_i <- update(w_i, g)
 //
-// What an encoding leaves out is in the next difference: +ef is understood.
+// The next difference contains what an encoding left out: error feedback (+ef) is built in.
 // Symbols: P workers, N parameters, deg neighbours, W mixing weights, gamma --mix-rate.
 // Cost a step and worker: deg messages, encoded; deg + 1 arrays of N.
-// The result is the mean of all models: the mixing does not move it, whatever is left out.
-// Deviation: the gradient is that before the mixing, so that messages travel while it is computed.
-// Failure: the first exchange of a view is of whole models, so that all know what the others have.
+// The result is the mean of all models, which mixing does not change, whatever an encoding drops.
+// Deviation: the gradient is computed before the mixing, while messages travel.
+// Failure: the first exchange of a view sends whole models, so that all know their neighbours'.
 #include <map>
 #include <utility>
 #include <vector>
@@ -84,7 +84,7 @@ class DifferenceMixing final : public DecentralAlgorithm {
     round.spawn(exchange(round, message, std::exchange(whole_, false)));
   }
 
-  // What is sent, and x_i after it.
+  // Encodes this worker's message, and updates x_i.
   Task<ConstBuf> write(TrainingRound& round) {
     Env& env = round.env();
     if (whole_) {
@@ -119,7 +119,7 @@ class DifferenceMixing final : public DecentralAlgorithm {
   }
   Task<void> exchange_all(TrainingRound& round, ConstBuf message, bool whole) {
     const Group& group = round.context.group;
-    // Not every member takes part in each: the step numbers it.
+    // Only some members take part in each exchange: the step gives its number.
     const Tag tag = group.tag(ViewContext::operation_of_step(round.t()), 0);
     co_await with_group([&](TaskGroup& tasks) -> Task<> {
       for (const Neighbour& one : neighbours_)
@@ -157,11 +157,11 @@ class DifferenceMixing final : public DecentralAlgorithm {
   }
 
   Encoder encoder_;
-  Arena own_, difference_;         // x_i, and what is encoded
+  Arena own_, difference_;         // x_i, and the difference to encode
   std::map<NodeId, Arena> known_;  // x_j
   double gamma_ = 1;
-  bool whole_ = true;                  // nobody knows what the others have
-  std::vector<Neighbour> neighbours_;  // of the step at hand
+  bool whole_ = true;                  // send whole models: the neighbours' x_i are unknown
+  std::vector<Neighbour> neighbours_;  // of the current step
   bool there_ = true;
   Signal changed_;
 };

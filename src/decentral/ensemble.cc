@@ -8,9 +8,9 @@ namespace shoal {
 namespace {
 
 constexpr std::uint64_t kAtOnce = 512;  // samples
-constexpr double kLeast = 1e-12;        // of a probability in a logarithm
+constexpr double kLeast = 1e-12;        // lower bound of a probability in a logarithm
 
-// What one sample adds: its probabilities as given, and the answer.
+// Adds one sample's score, from its predicted probabilities and answer.
 void judge(std::span<const double> p, std::size_t answer, std::int64_t label, Score& score) {
   const auto right = static_cast<std::size_t>(label);
   score.loss -= std::log(std::max(p[right], kLeast));
@@ -40,7 +40,7 @@ void judge_together(Combine how, std::uint64_t members, std::uint64_t classes,
       votes[highest(own)] += 1;
     }
     if (how == Combine::Mean) votes = mean;
-    // A probability decides among as many votes.
+    // Vote counts first; the probability breaks ties.
     if (how == Combine::Vote)
       for (std::size_t c = 0; c < classes; ++c) votes[c] += 0.5 * mean[c];
     judge(mean, highest(votes), labels[s], score.together);

@@ -1,5 +1,6 @@
-// Gossip SGD: a model is sent to somebody, who mixes it in by weight. Blot et al. 2016 (GoSGD),
-// arXiv:1611.09726; the weights are those of push-sum, Kempe, Dobra, Gehrke, FOCS 2003.
+// Gossip SGD: a worker sends its model to a random peer, which mixes it in by weight. Blot et al.
+// 2016 (GoSGD), arXiv:1611.09726; the weights are those of push-sum, Kempe, Dobra, Gehrke, FOCS
+// 2003.
 //
 //   worker i, a_i = 1 / P at first; after each step:
 //     for each (w_s, a_s) that has come:
@@ -7,14 +8,15 @@
 //     with probability p:
 //       a_i <- a_i / 2;   send (w_i, a_i) to a random peer of the topology
 //
-// Symbols: P workers, N parameters, a_i weight of a model, p chance to send.
-// Cost a step and worker: p N values, and as many received; nobody waits. Whoever has not got the
-//   last model yet is not sent another.
-// Invariant: the weights of all models, those on their way included, add up to 1, and so do
-//   a_i w_i to the same sum before and after an exchange.
+// Symbols: P workers, N parameters, a_i weight of a model, p probability to send.
+// Cost a step and worker: p N values sent, and as many received; nobody waits. A peer that has not
+//   received the last model yet is not sent another.
+// Invariant: the weights of all models, including those under way, add up to 1; an exchange does
+//   not change the sum of a_i w_i over all of them.
 // The result is the sum of a_i w_i over all.
-// Failure: what a lost worker had, and what was on its way when a view ended, is made good for: the
-//   weights of those who are here are scaled to a sum of 1. A newcomer has a mean weight.
+// Failure: the weights of lost workers, and of messages under way when a view ended, are
+//   compensated: the weights of the remaining workers are scaled to a sum of 1. A newcomer gets the
+//   mean weight.
 #include <cstring>
 #include <numeric>
 #include <utility>
@@ -143,9 +145,9 @@ class Gossip final : public DecentralAlgorithm {
     }
   }
 
-  double weight_ = 0;  // a_i; 0: not known yet
+  double weight_ = 0;  // a_i; 0: unknown
   AsyncSender sender_;
-  Arena kept_weight_;  // as a checkpoint has it
+  Arena kept_weight_;  // for checkpoints
   Gathering gathering_;
   std::optional<Arena> sum_;
 };

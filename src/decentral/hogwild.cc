@@ -1,21 +1,21 @@
-// Hogwild: threads of a worker share its model and move it without locks. Recht, Re, Wright, Niu,
-// "Hogwild!: A Lock-Free Approach to Parallelizing Stochastic Gradient Descent", NIPS 2011,
+// Hogwild: the threads of a worker share its model and update it without locks. Recht, Re, Wright,
+// Niu, "Hogwild!: A Lock-Free Approach to Parallelizing Stochastic Gradient Descent", NIPS 2011,
 // arXiv:1106.5730.
 //
 //   each thread, for each sample (x, y) of its own:
-//     g <- gradient of the sample's loss at w, as its numbers are by then
+//     g <- gradient of the sample's loss at w, read while other threads write it
 //     for each j that x has:   w_j <- w_j - eta g_j
 //
-// Which races there are: base/shared.h. Of samples that have few of many features two threads
-// seldom meet at one number, and lose little.
+// Which races occur: base/shared.h. If samples have few of many features, two threads rarely update
+// the same number, and little is lost.
 //
-// Symbols: k threads (--learners); B samples of a worker, which its threads part among them.
+// Symbols: k threads (--learners); B samples of a worker, which its threads share.
 // Cost: a step for each sample, k of them at a time.
-// Several workers average their models every tau times B samples, as average.cc; one has none to
-//   meet.
+// Several workers average their models every tau times B samples, as in average.cc; a single worker
+//   does not.
 // The result is the model; of several workers their mean.
-// Deviations: threads join after B samples, so that a view can end: take a large B. The order in
-//   which a thread takes samples is that of the ledger. The step size is the schedule's.
+// Deviations: threads join after B samples, so that a view can end: choose a large B. The ledger
+//   determines the order in which a thread takes samples. The step size is the schedule's.
 // Failure: as average.cc. A lost worker's threads are lost with it.
 #include <algorithm>
 #include <utility>

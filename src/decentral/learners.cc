@@ -1,29 +1,30 @@
-// Synchronous model averaging (SMA): several learners of a worker and a central model pull at each
-// other. Koliousis, Watcharapichat, Weidlich, Mai, Costa, Pietzuch, "Crossbow: Scaling Deep
+// Synchronous model averaging (SMA): a worker trains several models (learners), each coupled to a
+// central model. Koliousis, Watcharapichat, Weidlich, Mai, Costa, Pietzuch, "Crossbow: Scaling Deep
 // Learning with Small Batch Sizes on Multi-GPU Servers", PVLDB 12(11), 2019, arXiv:1901.02244.
 //
-//   each worker:  z central model; w_1 .. w_k learners, z at first and whenever the rate drops
+//   each worker:  z central model; w_1 .. w_k learners, set to z at first and when the rate drops
 //   in each round:
 //     for each learner j, with a batch of its own:
 //       g <- gradient at w_j;   c_j <- alpha (w_j - z)
 //       w_j <- update(w_j, g) - c_j
 //     z <- z + sum of c_j + mu (z - z of the round before)
-//   every tau rounds:  z <- mean of z over all workers; its last move stays as it is
+//   every tau rounds:  z <- mean of z over all workers; the momentum term is not changed
 //
-// How many learners: rounds are timed. While one learner more gives more samples a second, by a
-// twentieth at least, there is one more; then one less, and that is it until the next view.
+// Number of learners: rounds are timed. While another learner raises the samples per second by at
+// least a twentieth, one is added; then one is removed, and the number is kept until the next view.
 //
-// Symbols: k learners; alpha 1 / k where nothing else is asked; mu: --block-momentum; the rate
-//   drops when it is less than half of what it was.
-// Cost: of a round the gradients of k batches, one after the other, and 2 (P-1)/P N / tau values;
+// Symbols: k learners; alpha 1 / k by default; mu: --block-momentum; the rate drops when it is less
+//   than half of its former value.
+// Cost of a round: the gradients of k batches, one after the other, and 2 (P-1)/P N / tau values;
 //   memory for k models and their optimizers.
-// Invariant: without gradients and momentum z and all w_j add up to what they did before.
+// Invariant: without gradients and momentum a round does not change the sum of z and all w_j.
 // The result is the mean of all z.
-// Deviations: learners of one worker compute in turn, not at once, so that more of them pay where
-//   the end of a round is dear. Workers are to each other what the paper's GPUs are. Statistics
-//   beside the parameters follow z without momentum.
-// Failure: what a lost worker's z had since the last mean is lost. A newcomer's learners begin at
-//   the z that it is given, and so do all after a resume: a checkpoint has each worker's z.
+// Deviations: the learners of a worker compute in turn, not at once, so that more of them pay if
+//   the end of a round is expensive. A worker corresponds to a GPU of the paper. Averaged buffers
+//   (running statistics) follow z without momentum.
+// Failure: the changes of a lost worker's z since the last mean are lost. A newcomer's learners
+//   begin at the z that it is given, and all do so after a resume: a checkpoint has each worker's
+//   z.
 #include <algorithm>
 #include <deque>
 #include <numeric>
@@ -84,16 +85,16 @@ class CentralAverage final : public DecentralAlgorithm {
         : state(endpoint, all, substance), slots(endpoint, each, substance) {}
     Arena state, slots;
   };
-  // Of a number of learners.
+  // The trial of a number of learners.
   struct Trial {
     bool over = false;
     std::uint64_t rounds = 0;
     std::uint64_t samples = 0;
     Time begin{};
-    double best = 0;  // samples a second, of one learner less
+    double best = 0;  // samples a second, with one learner less
   };
 
-  // Learners that have not begun, and all when the rate has dropped, begin at z.
+  // New learners begin at z; all learners do when the rate has dropped.
   Task<void> begin_round(TrainingRound& round) {
     const double eta = terms_.eta(round.t());
     if (begun_ == 0) co_await copy(round.env(), before_.all(), round.model());
@@ -159,7 +160,7 @@ class CentralAverage final : public DecentralAlgorithm {
     };
     co_await in_slices(round.env(), Work::Update, N_.value(), z.empty(), Order::Forward, 2, work);
     move.alone();
-    // What has no mean is the first learner's.
+    // The first learner gives the state that has no mean.
     const Elements side = all_ - N_;
     co_await copy(round.env(), round.replica.w().slice(N_, side),
                   learners_.front().state.range(N_, side));
@@ -184,7 +185,7 @@ class CentralAverage final : public DecentralAlgorithm {
     move.with_all(rounds_);
   }
 
-  // ---- The number of learners, which is the same on all workers
+  // ---- The number of learners, the same on all workers
 
   Task<void> tune(TrainingRound& round) {
     if (++trial_.rounds == 1) {
@@ -214,11 +215,11 @@ class CentralAverage final : public DecentralAlgorithm {
   const Elements all_;            // of the state
   Arena sum_;                     // of the c_j of this round
   Arena before_;                  // z of the round before
-  Arena mean_;                    // of all z
-  std::deque<Trained> learners_;  // as many as there ever were
-  std::size_t begun_ = 0;         // of these have a model
-  std::size_t k_ = 1;             // take part
-  double eta_ = 0;                // that they began with
+  Arena mean_;                    // of all workers' z
+  std::deque<Trained> learners_;  // the largest number so far
+  std::size_t begun_ = 0;         // the number of learners that have a model
+  std::size_t k_ = 1;             // the number of learners in use
+  double eta_ = 0;                // the rate with which they began
   std::uint64_t rounds_ = 0;      // in this view
   Trial trial_;
   double rate_ = 0;

@@ -5,7 +5,7 @@
 namespace shoal {
 namespace {
 
-// f(i, mean of element i) for all.
+// Calls f(i, mean of element i) for every i.
 template <class F>
 void for_means(const Met& met, std::size_t n, const F& f) {
   const float* const a = met.a;
@@ -24,7 +24,7 @@ void for_means(const Met& met, std::size_t n, const F& f) {
   }
 }
 
-// As for_means, of what f makes of the mean: it is where w goes.
+// for_means, and moves w to f's value.
 template <class F>
 void move_to(const Met& met, std::size_t n, const F& f) {
   float* const w = met.w;
@@ -37,7 +37,7 @@ void move_to(const Met& met, std::size_t n, const F& f) {
   }
 }
 
-// The same, where it is wanted elsewhere too.
+// move_to, and writes the value to `agreed` too, if there is one.
 template <class F>
 void move_and_tell(const Met& met, std::size_t n, const F& f) {
   float* const agreed = met.agreed;

@@ -1,6 +1,6 @@
-// MPCA-SGD: models hear of the mean of all while they train, and are drawn to it. Langer, Hall, He,
-// Rahayu, "MPCA SGD - A Method for Distributed Training of Deep Learning Models on Spark", IEEE
-// TPDS 29(11), 2018, doi:10.1109/TPDS.2018.2833074.
+// MPCA-SGD: models are pulled to an estimate of the mean of all models, which a master sends while
+// they train. Langer, Hall, He, Rahayu, "MPCA SGD - A Method for Distributed Training of Deep
+// Learning Models on Spark", IEEE TPDS 29(11), 2018, doi:10.1109/TPDS.2018.2833074.
 //
 //   worker i:
 //     g <- gradient of  loss + lambda / 2 |w_i - e|^2;   w_i <- update(w_i, g)
@@ -10,14 +10,14 @@
 //       send w_i to the master
 //   master:  when the models of all have come:  send their mean to all
 //
-// Symbols: P workers, N parameters, lambda penalty, gamma extrapolation; m' the mean before; e
-//   where the master is thought to be by now.
+// Symbols: P workers, N parameters, lambda penalty, gamma extrapolation; m' the previous mean; e
+//   the estimated mean by now.
 // Cost a step and worker: 2 N / tau values, and P times that at the master, which is the first
-//   worker. Nobody waits: where the answer takes longer than tau steps, the next question does too.
+//   worker. Nobody waits: if an answer takes longer than tau steps, the next question is delayed.
 // The result is the mean of all models.
-// Deviations: the surveys that describe the system have no equations: these are ours. The master
+// Deviations: the surveys that describe the system give no equations: these are ours. The master
 //   sends to all, not by a tree.
-// Failure: an exchange that a loss cuts off is left out.
+// Failure: an exchange that a loss interrupts is left out.
 #include <utility>
 #include <vector>
 
@@ -155,7 +155,7 @@ class DrawnToMaster final : public DecentralAlgorithm {
     }
   }
 
-  // At the end of a round all have asked equally often, and got every answer.
+  // At the end of a round all have asked equally often, and received every answer.
   Task<void> finish(TrainingRound& round) {
     co_await round.context.with_others(count_exchanges(round));
     while (true) {
@@ -176,13 +176,13 @@ class DrawnToMaster final : public DecentralAlgorithm {
   }
 
   AsyncSender questions_, answers_;
-  Arena asked_;                  // the model that was sent
-  Arena mean_;                   // of all, as last heard
-  Arena ahead_;                  // where it is thought to be
-  bool known_ = false;           // something of both
-  bool under_way_ = false;       // a question without an answer
+  Arena asked_;                  // the model that was sent last
+  Arena mean_;                   // of all models, as last received
+  Arena ahead_;                  // e, the estimated mean by now
+  bool known_ = false;           // mean_ and ahead_ are set
+  bool under_way_ = false;       // a question is unanswered
   std::uint64_t exchanges_ = 0;  // begun in this round
-  std::uint64_t most_ = 0;       // by anybody
+  std::uint64_t most_ = 0;       // the most by any worker
   std::uint64_t answered_ = 0;   // in this view
   Gathering gathering_;
 };

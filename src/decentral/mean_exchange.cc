@@ -23,7 +23,7 @@ std::vector<PerWorkerArray> MeanExchange::own() {
   return differences_ ? differences_->own() : std::vector<PerWorkerArray>();
 }
 
-// Steps are counted when they are done, and this one is not yet.
+// The count of steps does not include this one yet.
 Task<void> MeanExchange::update(TrainingRound& round, const Change& change) {
   const std::uint64_t since = (round.t().value() + 1) % terms_.peering.tau;
   FusedPass fused;
@@ -110,7 +110,7 @@ double MeanExchange::arrays_of_move(const Change& change) const {
 
 Task<void> MeanExchange::move(TrainingRound& round, const Change& change) {
   ConservationProbe told(round);
-  if (change) {  // What the system makes of the mean is no exchange.
+  if (change) {  // The change that the algorithm makes of the mean is not part of the exchange.
     sum_.each_term([&](std::span<const float> x, float weight) { told.add(x, weight); });
     told.add(given(round).data(), -1);
   } else {

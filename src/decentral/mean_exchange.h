@@ -1,15 +1,15 @@
 // The mean of all models every tau steps, at once or late.
 //
-//   if tau divides t:  copy w_i; form the mean m of what all have copied
-//   d steps later:     m <- what the system makes of the mean
-//                      w_i <- w_i + m - (what was copied);   for d = 0 that is w_i <- m
+//   if tau divides t:  copy w_i; form the mean m of all copies
+//   d steps later:     m <- the algorithm's change of m
+//                      w_i <- w_i + m - copy of w_i;   for d = 0 that is w_i <- m
 //
 // Late: Wang et al. 2020 (overlap local SGD), arXiv:2002.09539; the steps in between are kept.
 // Encoded: difference_mean.h.
-// Cost beside the sum over all: where the meeting is late, the copy and all the rest are part of
-// the pass that updates w_i, because a worker on all cores pays for memory with steps; at once
-// there is no copy, and one pass at the end.
-// Failure: a meeting that is cut off by a loss is left out.
+// Cost beside the sum over all: a late meeting copies and moves the model in the pass that updates
+// w_i, because extra passes over memory would slow down a worker that uses all cores. A meeting at
+// once needs no copy, and one pass at its end.
+// Failure: a meeting that a loss interrupts is left out.
 #pragma once
 
 #include <functional>
@@ -29,26 +29,26 @@ namespace shoal {
 
 class MeanExchange {
  public:
-  // Moves n numbers, which begin at `at` of the model, to what the system makes of their mean; that
-  // is the same on all. Nothing: to the mean.
+  // Moves n numbers, from element `at` of the model on, to the algorithm's function of their mean,
+  // which is the same on all. Empty: to the mean.
   using Change = std::function<void(const Met& met, std::size_t at, std::size_t n)>;
 
   MeanExchange(Node& node, const Learner& learner, const DecentralTerms& terms);
 
-  // TrainingRound::update(), with what is due at its end in the same pass. `change` may be empty.
+  // TrainingRound::update(), and work that is due at its end, in one pass. `change` may be empty.
   Task<void> update(TrainingRound& round, const Change& change);
-  // After every step: whatever is due and not done yet. True: a meeting has ended.
+  // Called after every step: does due work that update() has not done. True: a meeting has ended.
   Task<bool> after_step(TrainingRound& round, const Change& change);
-  // At the end of a round: what is under way is ended.
+  // Called at the end of a round: completes a meeting that is under way.
   Task<bool> end(TrainingRound& round, const Change& change);
-  // The view is over, and with it what was under way.
+  // The view is over: drops a meeting that is under way.
   void forget();
-  // What a checkpoint keeps of it.
+  // The arrays for a checkpoint.
   std::vector<PerWorkerArray> own();
 
  private:
   bool late() const { return terms_.peering.overlap_steps > 0; }
-  // What this member gives: the model, or a copy of it where that goes on meanwhile.
+  // This member's term: the model, or a copy of it if training goes on meanwhile.
   Range given(TrainingRound& round) { return late() ? copied_->all() : round.model(); }
   SliceWork copy_part(TrainingRound& round);
   SliceWork move_part(TrainingRound& round, const Change& change);
@@ -58,11 +58,11 @@ class MeanExchange {
   Task<void> move(TrainingRound& round, const Change& change);
 
   const DecentralTerms& terms_;
-  ModelSum sum_;                               // of what all have given
-  std::optional<Arena> copied_;                // where the model goes on meanwhile
-  std::optional<DifferenceMean> differences_;  // where they are sent, and not models
-  bool copied_along_ = false;                  // by the update,
-  bool moved_along_ = false;                   // and so was the model
+  ModelSum sum_;                               // of all members' terms
+  std::optional<Arena> copied_;                // if training goes on meanwhile
+  std::optional<DifferenceMean> differences_;  // if differences are sent, not models
+  bool copied_along_ = false;                  // the update has copied the model
+  bool moved_along_ = false;                   // the update has moved the model
   bool under_way_ = false;
   bool formed_ = false;
   Signal changed_;

@@ -8,7 +8,7 @@
 namespace shoal {
 namespace {
 
-// All at once: whoever moves them knows how much there is to come.
+// Sends all pieces at once, so that the transport knows the total.
 Task<void> swap_models(ViewContext& context, Range mine, Range others) {
   const Group& group = context.group;
   const NodeId other = group.at(1 - group.rank.value());

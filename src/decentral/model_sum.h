@@ -1,13 +1,13 @@
-// The sum of the models that meet, left as it came: where there are two, each has its own and gets
-// the other's, and whoever goes over the mean adds them in that pass. As many bytes as any other
-// sum of two, and no pass for it alone.
+// The sum of the models that meet, which may be left as two terms. Two members swap their models,
+// and the pass that uses the mean adds them. This sends as many bytes as any other sum of two, and
+// saves a pass.
 //
 //   co_await sum.form(context, exchange, given);
 //   move_to_mean(sum.met(...).from(at), n);                       // loops.h
 //
-// Cost: 2 (P-1)/P N values (direct), or N for each of two; one array of N, and another of some
-// exchanges of more than two.
-// Failure: as the exchange's; what was formed counts no more.
+// Cost: 2 (P-1)/P N values (direct), or N for each of two; one array of N, and a second one for
+// some exchanges of more than two members.
+// Failure: as the exchange's; the sum is then invalid.
 #pragma once
 
 #include <cstddef>
@@ -29,19 +29,19 @@ class ModelSum {
         substance_(learner.substance()),
         sum_(node.endpoint, learner.layout().averaged(), substance_) {}
 
-  // `given` is what this member gives: it stays as it is until the mean is not asked for any more.
+  // `given` is this member's term; it must not change until the mean has been used.
   Task<void> form(ViewContext& context, Exchange exchange, Range given);
-  // What was formed elsewhere, in all(), is the mean itself.
+  // all() contains the mean itself, which was computed elsewhere.
   void is_mean() { terms_ = {sum_.all(), std::nullopt, 1}; }
-  // For a pass over the model; `copied` is empty where that is still what was given.
+  // For a pass over the model; `copied` is empty if `model` still has the value that was given.
   Met met(std::span<float> model, std::span<const float> copied) const;
-  // What the mean consists of: f(numbers, weight).
+  // Calls f(numbers, weight) for each term of the mean.
   template <class F>
   void each_term(const F& f) const {
     f(terms_.first.data(), terms_.scale);
     if (terms_.second) f(terms_.second->data(), terms_.scale);
   }
-  // Arrays that the mean is read from.
+  // The number of arrays that make up the mean.
   double arrays() const { return terms_.second ? 2 : 1; }
   Range all() { return sum_.all(); }
   Range scratch();

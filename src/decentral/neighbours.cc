@@ -1,6 +1,6 @@
-// Decentralized parallel SGD: each model becomes a mean with those beside it. Lian et al. 2017
-// (D-PSGD), arXiv:1705.09056. With one partner of a hypercube a step it is Zhao & Canny's butterfly
-// mixing, SDM 2013.
+// Decentralized parallel SGD: each model becomes a weighted mean of itself and its neighbours. Lian
+// et al. 2017 (D-PSGD), arXiv:1705.09056. With one hypercube partner a step it is the butterfly
+// mixing of Zhao & Canny, SDM 2013.
 //
 //   for t = 0, 1, ..:
 //     at once:  g <- gradient at w_i;   send w_i to the neighbours j of step t, get w_j
@@ -11,7 +11,7 @@
 // Cost a step and worker: deg messages of N, whatever P is; deg arrays of N.
 // The result is the mean of all models, which moves as SGD does.
 // Encoded: encoded_neighbours.cc.
-// Failure: the graph of the next view is of its members alone, with weights of its own.
+// Failure: the graph of the next view consists of its members only, with new weights.
 #include "collective/neighbours.h"
 
 #include <deque>
@@ -68,7 +68,7 @@ class NeighbourMixing final : public DecentralAlgorithm {
   }
 
   Task<void> exchange(TrainingRound& round) {
-    // Not every member takes part in each: the step numbers it.
+    // Only some members take part in each exchange: the step gives its number.
     co_await round.context.with_others(exchange_with(round.context.group, round.model(),
                                                      neighbours_,
                                                      ViewContext::operation_of_step(round.t())));
@@ -93,8 +93,8 @@ class NeighbourMixing final : public DecentralAlgorithm {
                        static_cast<double>(1 + others.size()), work);
   }
 
-  std::vector<Neighbour> neighbours_;  // of the step at hand
-  std::vector<float> weights_;         // the own first
+  std::vector<Neighbour> neighbours_;  // of the current step
+  std::vector<float> weights_;         // the own weight first
   std::deque<Arena> rooms_;
   bool there_ = true;
   Signal changed_;

@@ -1,5 +1,5 @@
-// Asynchronous decentralized SGD: two models become their mean, whenever one of the two wants. Lian
-// et al. 2018 (AD-PSGD), arXiv:1710.06952.
+// Asynchronous decentralized SGD: pairs of models become their mean; one of the two decides when.
+// Lian et al. 2018 (AD-PSGD), arXiv:1710.06952.
 //
 //   worker i, at its own pace:
 //     g <- gradient at a copy of w_i
@@ -12,12 +12,12 @@
 // Symbols: P workers, N parameters, tau steps between meetings of an active worker.
 // Cost a step of an active worker: N / tau values each way, whatever P is; one more copy of the
 //   model.
-// Nobody waits in a circle: the active wait for the passive, and those for nobody.
-// Invariant: an exchange leaves the sum of the models as it is.
+// No deadlock: active workers wait for passive ones, which never wait.
+// Invariant: an exchange does not change the sum of the two models.
 // The result is the mean of all models.
-// Deviations: who is active is fixed by rank, and of the topology only edges between the two kinds
-//   count: so any topology will do.
-// Failure: an exchange that a new view cuts off may have moved one of the two.
+// Deviations: the rank decides which workers are active, and only edges of the topology between
+//   active and passive workers count, so that any topology will do.
+// Failure: an exchange that a new view interrupts may have moved only one of the two models.
 #include <deque>
 #include <utility>
 #include <vector>
@@ -60,7 +60,7 @@ class Pairs final : public DecentralAlgorithm {
   }
 
  private:
-  // Whoever has it may change the model.
+  // Waits for the exclusive right to change the model.
   Task<void> turn() {
     while (busy_) co_await changed_.wait();
     busy_ = true;
@@ -70,7 +70,7 @@ class Pairs final : public DecentralAlgorithm {
     changed_.notify_all();
   }
 
-  // What the forward pass has changed beside the parameters.
+  // Copies the state beside the parameters that the forward pass has changed.
   Task<void> take_rest(TrainingRound& round) {
     const Elements N = round.replica.N;
     const Elements rest = round.replica.w().n - N;
@@ -127,8 +127,8 @@ class Pairs final : public DecentralAlgorithm {
     co_await round.context.send(to, round.context.tag(kAnswer), own.bytes());
   }
 
-  Arena state_;   // what the gradient is computed at
-  Arena theirs_;  // the model of the passive one
+  Arena state_;   // the model at which the gradient is computed
+  Arena theirs_;  // the passive worker's model
   std::deque<Arena> answers_;
   bool busy_ = false;
   Signal changed_;

@@ -1,25 +1,25 @@
-// Ako: each of the others gets a part of the gradient, a different one. Watcharapichat, Morales,
+// Ako: every other worker gets a different part of the gradient. Watcharapichat, Morales,
 // Fernandez, Pietzuch, "Ako: Decentralised Deep Learning with Partial Gradient Exchange", SoCC
 // 2016, doi:10.1145/2987550.2987586.
 //
-//   worker i, in step r, the gradient being cut into p parts:
+//   worker i, in step r, with the gradient cut into p parts:
 //     g <- gradient at w_i
 //     to the worker d places further, for d = 1 .. P-1:
 //       part (r + d) mod p of the sum of its gradients of the last p rounds
 //     g <- g + all parts that have come;   w_i <- update(w_i, g / P)
 //
-// A worker gets each part of another's gradients every p rounds, and so each gradient exactly once
-// within p rounds. In step a round waits for what all others send in it; then p = 1 is synchronous
-// SGD. A round ends with p - 1 steps without gradients, so that nothing is left.
+// A worker gets each part of another's gradients every p rounds, and so every gradient exactly once
+// within p rounds. In step, a round waits for all messages of that round; p = 1 is then synchronous
+// SGD. A training round ends with p - 1 steps without gradients, which send the remaining sums.
 //
-// Symbols: P workers, N parameters, p parts; P - 1 where nothing else is asked.
-// Cost a step and worker: (P-1)/p N values, which is N, whatever P is; p arrays of N. Nobody waits
-//   for another's step, only until the network has taken what was sent to that worker before.
+// Symbols: P workers, N parameters, p parts, P - 1 by default.
+// Cost a step and worker: (P-1)/p N values, which is N by default, whatever P is; p arrays of N. A
+//   worker waits for no other worker's step, only until the network has taken its last message to
+//   that worker.
 // The result is the mean of all models.
-// Deviations: the paper adds gradients to the models as they come; here they go through the
-//   worker's optimizer with its own next one.
-// Failure: the sums of a round that is cut off are lost in part; the models stay apart by that
-//   much.
+// Deviations: the paper adds gradients to the models when they arrive; here they go through the
+//   worker's optimizer, together with its own next gradient.
+// Failure: part of the sums of an interrupted round is lost; the models then differ by that much.
 #include <deque>
 #include <utility>
 #include <vector>
@@ -76,7 +76,7 @@ class PartialExchange final : public DecentralAlgorithm {
                        static_cast<double>(round.context.size()));
   }
 
-  // A round: the gradient becomes that of the update. Whether anything has come.
+  // One exchange: adds received parts to the gradient. Returns whether any part has arrived.
   Task<bool> exchange(TrainingRound& round) {
     co_await copy(round.env(), past_[r_ % p_].all(), round.replica.g().all());
     const std::uint64_t P = round.context.size();
@@ -111,7 +111,7 @@ class PartialExchange final : public DecentralAlgorithm {
     sender_.send(round, std::span(&to, 1), message, n);
   }
 
-  // Which part it is follows from how many came from there before.
+  // The number of earlier parts from this sender tells which part this is.
   Task<void> add(TrainingRound& round, const ReceivedModel& message) {
     const std::uint64_t P = round.context.size();
     const std::uint64_t d = (round.context.group.rank.value() + P - message.from.value()) % P;
@@ -131,9 +131,9 @@ class PartialExchange final : public DecentralAlgorithm {
 
   AsyncSender sender_;
   std::uint64_t p_ = 1;
-  std::uint64_t r_ = 0;               // of this round
+  std::uint64_t r_ = 0;               // step of this round
   std::deque<Arena> past_;            // the gradients of the last p rounds
-  std::vector<std::uint64_t> heard_;  // parts of each of the others, in this round
+  std::vector<std::uint64_t> heard_;  // parts received from each other worker in this round
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
-// MALT: a model is sent to a few others, each of whom averages what has come. Li, Kadav, Kruus,
-// Ungureanu, "MALT: Distributed Data-Parallelism for Existing ML Applications", EuroSys 2015.
+// MALT: a worker sends its model to a few others, and each of them averages the models it has
+// received. Li, Kadav, Kruus, Ungureanu, "MALT: Distributed Data-Parallelism for Existing ML
+// Applications", EuroSys 2015.
 //
 //   worker i, at its own pace:
 //     w_i <- update(w_i, g_i)
@@ -7,16 +8,16 @@
 //       scatter:  send w_i to those that it has edges to
 //       gather:   w_i <- mean of w_i and the newest model of each sender that has come since
 //
-// In step a worker waits in gather for the model of this step of each that has an edge to it, which
-// is the paper's bulk-synchronous mode.
+// In step, a worker waits in gather for this step's model of every sender, which is the paper's
+// bulk-synchronous mode.
 //
-// Symbols: P workers, N parameters; the graph is that of the Halton sequence, with ceil(log2 P)
-//   edges out of each worker (topology.h).
-// Cost a step and worker: ceil(log2 P) N / tau values; nobody waits. Whoever has not got the last
-//   model yet is left out: a slow link costs models, not time.
+// Symbols: P workers, N parameters; the graph follows the Halton sequence, with ceil(log2 P) edges
+//   out of each worker (topology.h).
+// Cost a step and worker: ceil(log2 P) N / tau values; nobody waits. A receiver that has not got
+//   the last model yet is left out: a slow link loses models, not time.
 // The result is the mean of all models.
 // Deviations: the paper's replicas may scatter gradients as well; those are parts.cc and stream.cc.
-// Failure: what was under way is lost; the graph of the next view is of its members alone.
+// Failure: messages under way are lost; the graph of the next view consists of its members only.
 #include <algorithm>
 #include <utility>
 #include <vector>

@@ -1,30 +1,28 @@
-// Dogwild: Hogwild between machines. Gradients are sent to others without waiting for anybody, and
-// may be lost. Noel, Osindero, "Dogwild! - Distributed Hogwild for CPU & GPU", NIPS workshop on
+// Dogwild: Hogwild between machines. Workers send gradients without waiting, and a gradient may be
+// lost. Noel, Osindero, "Dogwild! - Distributed Hogwild for CPU & GPU", NIPS workshop on
 // Distributed Machine Learning and Matrix Computations, 2014.
 //
 //   worker i, at its own pace:
 //     g <- gradient at w_i;   send g to each of its peers of this step; it arrives, or not
 //     g <- g + all gradients that have come;   w_i <- update(w_i, g / (1 + number of peers))
 //
-// Symbols: P workers, N parameters; peers by the topology: complete is the paper's multicast,
-//   random one other in each step.
-// Cost a step and worker: N values for each peer; nobody waits. Whoever has not got the last
-//   gradient yet is not sent this one: a slow link costs gradients, not time.
-// Encoded it is Strom's: "Scalable distributed DNN training using commodity GPU cloud computing",
-// Interspeech 2015; DL4J's gradient sharing:
+// Symbols: P workers, N parameters; the topology gives the peers: complete is the paper's
+//   multicast, random one other worker per step.
+// Cost a step and worker: N values for each peer; nobody waits. A peer that has not received the
+//   last gradient yet is not sent this one: a slow link loses gradients, not time.
+// Encoded, it is Strom's algorithm: "Scalable distributed DNN training using commodity GPU cloud
+// computing", Interspeech 2015; DL4J's gradient sharing:
 //     v <- g + e;   send c(v) to all peers;   e <- v - c(v)
-//     g <- c(v) + all that has come: what others see of a gradient is what its worker moves by
-//   A message that is left out would be missed for ever, so that each waits until the network has
-//   taken the last one; --drop-probability loses messages all the same. The threshold is one of
-//   mean gradients: DL4J has one of steps, which are as much smaller as the step size is.
-// Which topologies: gradients move models alike where everyone sends to all, or to anybody. Along
-//   the edges of a fixed sparse graph they would not: 1 + its matrix may have negative eigenvalues,
-//   and the models grow apart along these.
+//     g <- c(v) + all that has come: a worker applies to its own model what the others see
+//   A skipped message would be lost for good, so a worker waits until the network has taken its
+//   last one; --drop-probability still loses messages. The threshold applies to mean gradients;
+//   DL4J's applies to steps, which are smaller by the factor of the step size.
+// Topologies: gradients must reach all models alike, so workers send to all, or to random peers. On
+//   a fixed sparse graph, 1 + its matrix may have negative eigenvalues, along which models diverge.
 // The result is the mean of all models.
-// Deviations: gradients are sent whole, by a transport that loses nothing; --drop-probability drops
-//   them in its
-//   place, at the sender. They go through the receiver's optimizer with its own next one.
-// Failure: lost gradients are what it is made for.
+// Deviations: the transport loses nothing and sends gradients whole; --drop-probability drops them
+//   at the sender instead. They go through the receiver's optimizer, with its own next gradient.
+// Failure: the algorithm tolerates lost gradients.
 #include <memory>
 #include <utility>
 #include <vector>
@@ -98,7 +96,7 @@ class GradientStream final : public DecentralAlgorithm {
     sender_.send(round, to, outgoing, round.replica.N);
   }
 
-  // The gradient becomes what was sent of it.
+  // Sends the encoded gradient, and replaces the gradient by its decoded value.
   Task<void> send_encoded(TrainingRound& round, const std::vector<Rank>& to) {
     const Range g = round.replica.g().all();
     encoder_->begin(round.t(), 0, Rank(node_.id.value()));
@@ -153,7 +151,7 @@ class GradientStream final : public DecentralAlgorithm {
     encoder->choose(encodings_of(terms.encode, learner));
     return encoder;
   }
-  // Numbers of a message. A message is padded to whole ones.
+  // The largest message in numbers; messages are padded to whole numbers.
   Elements most(const Learner& learner) const {
     const Elements N = learner.layout().parameters();
     if (!encoder_) return N;
@@ -161,9 +159,9 @@ class GradientStream final : public DecentralAlgorithm {
     return Elements(encoder_->most(all).value() / sizeof(float));
   }
 
-  std::unique_ptr<Encoder> encoder_;  // none: gradients are sent as they are
+  std::unique_ptr<Encoder> encoder_;  // empty: gradients are sent as they are
   AsyncSender sender_;
-  std::size_t peers_ = 0;  // of the step at hand
+  std::size_t peers_ = 0;  // of the current step
 };
 
 }  // namespace

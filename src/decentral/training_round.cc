@@ -10,9 +10,9 @@
 namespace shoal {
 namespace {
 
-// Messages between two members have numbers above those of collective operations: of their kind,
-// of the round, and of their own.
-constexpr std::uint64_t kSteps = std::uint64_t{1} << 40U;  // of one a step
+// Numbers of messages between two members lie above those of collective operations. They consist of
+// the kind, the round and a number within the round.
+constexpr std::uint64_t kSteps = std::uint64_t{1} << 40U;  // of operations with one number a step
 constexpr std::uint64_t kKind = std::uint64_t{1} << 42U;
 constexpr std::uint64_t kRound = std::uint64_t{1} << 24U;
 
@@ -130,7 +130,7 @@ Task<bool> TrainingRound::next() {
   co_return true;
 }
 
-// The part of each member of the next global batch; every member's ledger deals alike.
+// Deals each member its part of the next global batch; every member's ledger deals alike.
 void TrainingRound::deal_row() {
   const std::uint64_t P = context.size();
   const std::uint64_t n = std::min({samples_, replica.ledger.left(), P * terms.batch});
@@ -157,7 +157,7 @@ Task<void> TrainingRound::prefetch_row() {
   co_await learner_.prefetch(env(), std::move(portion));
 }
 
-// ---- At its own pace
+// ---- Asynchronous
 
 TrainingRound::Offer TrainingRound::deal_to(Rank rank) {
   const Member& member = context.group.view->members[rank.value()];
@@ -185,7 +185,7 @@ Task<void> TrainingRound::offer(Rank to) {
   co_await context.send(context.group.view->at(to), context.tag(kOffer), const_buf(slot));
 }
 
-// Less far when few are left: all are to end at about the same time.
+// Asks fewer shares ahead when few are left, so that all end at about the same time.
 void TrainingRound::ask_ahead(std::uint64_t left) {
   const std::uint64_t rounds = left / (context.size() * terms.batch);
   while (answers_.size() + unanswered_ < std::min(ahead_, rounds + 1)) {
@@ -239,7 +239,7 @@ Task<bool> TrainingRound::next_offer() {
   co_return true;
 }
 
-// ---- A step
+// ---- One step
 
 void TrainingRound::begin_report() {
   report_ = StepReport();
@@ -250,7 +250,7 @@ void TrainingRound::begin_report() {
   report_.wait = env().now() - begun_;
 }
 
-// With replacement the share says how many there are; which ones is drawn for this worker.
+// With replacement, the share gives only the number of samples; this worker draws them.
 std::vector<SampleId> TrainingRound::samples_of(const Share& share) {
   std::vector<SampleId> samples = replica.ledger.samples(share);
   if (!terms.peering.bagging) return samples;
@@ -309,7 +309,7 @@ Task<void> TrainingRound::update(FusedPass fused) {
     at = replica.N.value();
   }
   if (!fused) co_return;
-  // What has no gradient: running statistics, or all of it where the share is empty.
+  // The part of the model without a gradient: running statistics; all of it if the share is empty.
   const Range rest = model().slice(Elements(at), model().n - Elements(at));
   const SliceWork both = [&](std::size_t from, std::size_t to) {
     if (fused.before) fused.before(at + from, at + to);

@@ -5,20 +5,20 @@
 //     w_i <- update(w_i, g_i)
 //     every tau_up steps:     send w_i to its parent
 //     every tau_down steps:   send w_i to its children
-//     of each w_s that has come:   w_i <- w_i + alpha (w_s - w_i)
+//     for each w_s that has come:   w_i <- w_i + alpha (w_s - w_i)
 //
-// Only the receiver moves. In step a worker waits for the models of this step that are for it, and
-// takes its parent's first. The children of worker r are 2 r + 1 and 2 r + 2.
+// Only the receiver moves. In step, a worker waits for this step's models from its neighbours in
+// the tree, and takes its parent's first. The children of worker r are 2 r + 1 and 2 r + 2.
 //
-// Symbols: P workers, N parameters, alpha moving rate: 0.9 / 3 where nothing else is asked, by the
-//   three that a model meets at most.
-// Cost a step and worker: N / tau_up values up, 2 N / tau_down down, whatever P is; nobody waits.
-//   Whoever has not got the last model yet is left out.
+// Symbols: P workers, N parameters, alpha moving rate, by default 0.9 / 3, because a model has at
+//   most three neighbours.
+// Cost a step and worker: N / tau_up values up, 2 N / tau_down down, whatever P is; nobody waits. A
+//   receiver that has not got the last model yet is left out.
 // The result is the model of the root.
-// Deviations: the thesis leaves training to the leaves; here all nodes train, as in the survey of
-//   Langer et al. 2020.
-// Failure: the tree of the next view is of its members alone. A root that is lost takes what it had
-//   not passed on with it.
+// Deviations: in the thesis only leaves train; here all nodes do, as in the survey of Langer et al.
+//   2020.
+// Failure: the tree of the next view consists of its members only. A lost root takes with it the
+//   changes that it had not passed on.
 #include "collective/tree.h"
 
 #include <utility>
@@ -110,7 +110,7 @@ class ElasticTree final : public DecentralAlgorithm {
   }
 
   AsyncSender sender_;
-  std::vector<Rank> up_, down_;  // whom it has an edge to
+  std::vector<Rank> up_, down_;  // the ranks to which it has edges
   double alpha_ = 0;
 };
 

@@ -19,15 +19,15 @@ namespace {
 
 constexpr GroupId kDecentral{5};
 
-// What a member says of itself.
+// A member's report when a view begins.
 struct Standing {
   std::uint64_t lineage = 0;
-  std::uint64_t rounds = 0;    // whose ends it has seen
+  std::uint64_t rounds = 0;    // rounds whose end it has seen
   std::uint64_t closed = 0;    // epochs whose results it has seen evaluated and saved
-  std::uint64_t meetings = 0;  // of its system
+  std::uint64_t meetings = 0;  // as its algorithm counts them
   std::uint64_t valid = 0;     // 0: it is a newcomer
-  std::uint64_t formed = 0;    // it has the result of the last epoch
-  std::uint64_t keeps = 0;     // it has loaded what all had of their own
+  std::uint64_t formed = 0;    // whether it has the result of the last epoch
+  std::uint64_t keeps = 0;     // whether it has loaded all workers' own arrays
 };
 
 }  // namespace
@@ -65,7 +65,7 @@ Task<bool> DecentralWorker::in_view(ViewPtr view) {
     error = std::current_exception();
   }
   if (over) node_.env.probe("decentral: a round was cut off by a new view");
-  // Before the next one: others wait until what they lent is given back.
+  // Before the next view: other members wait until this one returns borrowed buffers.
   way_->view_over();
   collected_.clear();
   if (error) std::rethrow_exception(error);
@@ -80,7 +80,7 @@ Task<bool> DecentralWorker::to_the_end(ViewContext& context) {
     if (!epoch_over()) co_await train(context);
     if (epoch_over()) co_await context.with_others(close_epoch(context));
   }
-  // A job that is stopped leaves the model of now; one that was complete before has none here.
+  // A stopped job saves the current model; a job that was complete before has no result here yet.
   if (stops_ != Ending::No || !formed_) co_await context.with_others(form_result(context));
   const LedgerPlace place = replica_.ledger.place();
   const bool anew = place.epoch >= closed_ && place.done() > 0;
@@ -93,7 +93,7 @@ Task<bool> DecentralWorker::to_the_end(ViewContext& context) {
   co_return true;
 }
 
-// ---- A view begins
+// ---- The begin of a view
 
 Task<void> DecentralWorker::level_up(ViewContext& context) {
   const Standing own{replica_.lineage.value(),
@@ -105,7 +105,7 @@ Task<void> DecentralWorker::level_up(ViewContext& context) {
                      replica_.kept.empty() ? 0U : 1U};
   const std::vector<Standing> all =
       co_await gathering_.of_all(context.group, own, context.operations());
-  // Whoever has seen the end of a round knows what all did in it.
+  // A member that has seen the end of a round knows all shares done in it.
   Rank source(0);
   for (std::uint32_t r = 1; r < all.size(); ++r) {
     const auto key = [](const Standing& s) {
@@ -144,15 +144,15 @@ Task<void> DecentralWorker::level_up(ViewContext& context) {
   if (behind) finished_.clear();
   if (!nobody) closed_ = closed;
   const Since since = nobody ? Since::Loaded : Since::GoneOn;
-  // Of a job that was complete the result is all that counts.
+  // A complete job needs only its result.
   if (resumes_ && closed_ < options_.epochs) co_await resume_own(context, source, since, snapshot);
-  replica_.valid = true;  // Not before: a view that ends until then leaves all where they were.
+  replica_.valid = true;  // Only now: a view that ends earlier leaves all members as they were.
   co_await way_->begin(context, replica_.w().slice(Elements(0), learner_.layout().averaged()),
                        snapshot);
   co_await end_round(context);
 }
 
-// Where the source stands: everyone goes on from there.
+// Sends the source's place in training, from which all go on.
 Task<void> DecentralWorker::tell_place(ViewContext& context, Rank source) {
   const std::uint64_t operation = context.operations(2);
   const bool own = context.group.rank == source;
@@ -200,7 +200,7 @@ std::uint64_t DecentralWorker::epochs_done() const {
 
 std::uint64_t DecentralWorker::samples_left() const {
   const LedgerPlace place = replica_.ledger.place();
-  // Of an epoch that is closed the next one follows, with the next deal.
+  // If the ledger's epoch is closed, the next one follows, with its own deal.
   const bool past = place.epoch < closed_;
   const std::uint64_t all = replica_.ledger.samples_per_epoch();
   const std::uint64_t epoch = place.epoch + (past ? 1 : 0);
@@ -221,7 +221,7 @@ Task<void> DecentralWorker::train(ViewContext& context) {
   try {
     co_await way_->run(round);
     finished_ = round.finished();
-    // Others may still be dealt samples.
+    // Other members may still be dealt samples.
     co_await context.with_others(end_round(context));
   } catch (...) {
     error = std::current_exception();
@@ -232,7 +232,7 @@ Task<void> DecentralWorker::train(ViewContext& context) {
   if (error) std::rethrow_exception(error);
 }
 
-// All that was done in the round has ended; the rest can be dealt again.
+// All finished shares of the round have ended; the others can be dealt again.
 Task<void> DecentralWorker::end_round(ViewContext& context) {
   const std::uint64_t operation = context.operations(2);
   const std::uint64_t own = finished_.size();
@@ -261,7 +261,7 @@ Task<void> DecentralWorker::end_round(ViewContext& context) {
   replica_.step += Step((samples + row - 1) / row);
   if (samples > 0) {
     ++rounds_;
-    replica_.kept.clear();  // Whoever comes now would be too far behind.
+    replica_.kept.clear();  // Members that join later would be too far behind.
   }
   finished_.clear();
 }

@@ -1,17 +1,17 @@
-// Decentral optimization: every worker trains a model of its own, with an optimizer of its own, and
-// the models meet. Which way is a setting (recipe/peering.h); each way is a file here.
+// Decentral optimization: every worker trains its own model with its own optimizer, and the models
+// meet. A setting (recipe/peering.h) selects the algorithm; each algorithm is a file here.
 //
 //   for each epoch, in rounds (training_round.h):
-//     each worker:  w_i <- update(w_i, gradient of its share at w_i);  models meet, as the system
-//                   does (algorithm.h)
-//   at an epoch's end: all form the model that counts, each evaluates a part of what was held out,
+//     each worker:  w_i <- update(w_i, gradient of its share at w_i);
+//                   models meet, as the algorithm says (algorithm.h)
+//   at an epoch's end: all form the result, each evaluates it on a part of the held-out samples,
 //                   and one saves it
 //
 // Symbols: P workers, N parameters, B samples a step of a worker, tau steps between meetings.
-// Cost: that of the system; at an epoch's end an all-reduce of N, or a broadcast.
-// Failure: a lost worker's model is lost with it, and its shares of the round are dealt again. A
-//   newcomer begins with the model of another. When all are lost, each begins with the model and
-//   the optimizer that it had when the result was last saved, or with that result.
+// Cost: the algorithm's; at an epoch's end an all-reduce of N, or a broadcast.
+// Failure: a lost worker's model is lost, and its shares of the round are dealt again. A newcomer
+//   begins with the model of another. If all are lost, each resumes from its model and optimizer of
+//   the last save, or from the result of that save.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +41,8 @@ struct DecentralOptions {
   bool audit = false;  // of meetings, for the checkers; costs passes over the models that meet
 };
 
-// The node program of a worker. `replica` is the worker's, made for this life of the node, and
-// holds the model that counts at the end. Throws ConfigError for options that cannot be.
+// The node program of a worker. `replica` is the worker's, made for this life of the node; it holds
+// the result at the end. Throws ConfigError for invalid options.
 Task<void> decentral_worker(Node& node, Learner& learner, CheckpointStore& checkpoints,
                             Replica& replica, DecentralOptions options, Journal* journal = nullptr);
 

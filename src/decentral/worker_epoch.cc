@@ -15,11 +15,11 @@
 namespace shoal {
 namespace {
 
-constexpr std::ptrdiff_t kOfReplica = 2;  // arrays of a worker's own, before its system's
+constexpr std::ptrdiff_t kOfReplica = 2;  // arrays of a worker's own that precede the algorithm's
 
 }  // namespace
 
-// ---- An epoch ends
+// ---- The end of an epoch
 
 Task<void> DecentralWorker::close_epoch(ViewContext& context) {
   co_await form_result(context);
@@ -84,7 +84,7 @@ Task<void> DecentralWorker::evaluate_ensemble(ViewContext& context) {
   if (journal_ != nullptr) co_await journal_->evaluated(report);
 }
 
-// The result is the replica's state for as long as it is looked at.
+// Makes the result the replica's state during its evaluation.
 Task<void> DecentralWorker::evaluate_result(ViewContext& context) {
   const double consensus = co_await consensus_error(context);
   const std::uint64_t operation = context.operations(2);
@@ -115,7 +115,7 @@ std::vector<PerWorkerArray> DecentralWorker::per_worker_arrays() {
   return arrays;
 }
 
-// What rank 0 is about to save.
+// Collects all workers' own arrays at rank 0, which then saves them.
 Task<void> DecentralWorker::collect_own(ViewContext& context) {
   const std::uint64_t operation = context.operations();
   replica_.kept.clear();
@@ -140,9 +140,9 @@ Task<void> DecentralWorker::save() {
   if (journal_ != nullptr) journal_->saved(replica_.step);
 }
 
-// ---- A resume
+// ---- Resuming
 
-// Whoever comes in and had a model of its own goes on with that.
+// Members that join and had a model of their own in the checkpoint go on with it.
 Task<void> DecentralWorker::resume_own(ViewContext& context, Rank source, Since since,
                                        MembershipSnapshot& snapshot) {
   const std::uint64_t operation = context.operations(2);

@@ -1,6 +1,6 @@
-// A worker whose model meets others, through views: what the systems share beside their rounds.
-//   worker.cc        a view begins, a round, its end
-//   worker_epoch.cc  an epoch's end: the result, its evaluation, what is saved; and a resume
+// A worker with a model of its own, through changes of the view: the code around the rounds.
+//   worker.cc        the begin of a view, a round, its end
+//   worker_epoch.cc  the end of an epoch: the result, its evaluation and saving; resuming
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace shoal {
 
-// What those do who are in a view already: nobody is, or they have gone on from a checkpoint.
+// Whether the source's state was just loaded from a checkpoint, or was trained since then.
 enum class Since : std::uint8_t { Loaded, GoneOn };
 
 class DecentralWorker {
@@ -75,18 +75,18 @@ class DecentralWorker {
   ViewWatch watch_;
   SharedEvaluation evaluation_;
   std::unique_ptr<DecentralAlgorithm> way_;
-  Generation last_;  // the view that this worker is or was in
+  Generation last_;  // the view that this worker is in, or was in last
   std::uint64_t rounds_ = 0;
   std::uint64_t closed_ = 0;
   Ending stops_ = Ending::No;
   bool formed_ = false;          // all have the result of the last epoch
-  bool resumes_ = false;         // a checkpoint has what workers had of their own
-  std::vector<Share> finished_;  // in the round whose end is next
-  // What others may read or write until its generation is retired.
+  bool resumes_ = false;         // the checkpoint has workers' own arrays
+  std::vector<Share> finished_;  // in the last round, not yet exchanged
+  // Buffers that others may read or write until their generation is retired.
   std::deque<TrainingRound> past_;
   Gathering gathering_;
   PerWorkerState per_worker_state_;
-  std::vector<KeptArray> collected_;  // of all, to be saved: others lend it
+  std::vector<KeptArray> collected_;  // all workers', to be saved; borrowed from them
   std::vector<std::uint64_t> words_;
 };
 
