@@ -1,4 +1,4 @@
-// The C++ API without a command line: modules, losses and data of the user's own.
+// The C++ API without a command line: user-defined modules, losses and data.
 #include "shoal/train.h"
 
 #include <gmock/gmock.h>
@@ -28,7 +28,7 @@ struct Small : torch::nn::Module {
   torch::nn::Linear out;
 };
 
-// Points whose class is told by the signs of two of their numbers.
+// Points whose class depends on the signs of two of their coordinates.
 at::Tensor points(std::int64_t n) {
   const at::Tensor i = at::arange(n * 4, at::kFloat);
   return at::sin(i * 12.9898).view({n, 4});
@@ -85,7 +85,7 @@ TEST_F(Api, AnExistingModuleIsTrainedInPlaceFromTheValuesThatItHas) {
   auto net = std::make_shared<Small>(1);
   const at::Tensor before = net->out->weight.detach().clone();
   const float* const memory = net->out->weight.data_ptr<float>();
-  // y of n numbers against outputs of n x 1: not all with all.
+  // y has shape n, outputs n x 1: they must not broadcast to n x n.
   Training t = training(data(x, x.select(1, 0) * 2), 1);
   t.model = existing_model(net);
   t.optimizer = "sgd";
@@ -96,7 +96,7 @@ TEST_F(Api, AnExistingModuleIsTrainedInPlaceFromTheValuesThatItHas) {
   EXPECT_FALSE(at::equal(net->out->weight, before));
   EXPECT_LT(result.test_loss, 0.3);
   EXPECT_TRUE(std::isnan(result.test_accuracy));
-  // The module goes on to be one of libtorch's own.
+  // Afterwards the module is an ordinary libtorch module.
   net->forward(x).sum().backward();
   EXPECT_TRUE(net->out->weight.grad().defined());
 }
@@ -125,7 +125,7 @@ TEST_F(Api, ADatasetOfOnesOwnIsAskedForBatchesAndALossOfOnesOwnGetsItsShapes) {
   const Trained result = train(t);
   EXPECT_EQ(result.steps, 100U);
   EXPECT_GE(samples->asked, 100);
-  EXPECT_LT(result.train_loss, 0.6);  // the mean of all steps; 0.64 is who predicts nothing
+  EXPECT_LT(result.train_loss, 0.6);  // the mean of all steps; guessing gives 0.64
   EXPECT_TRUE(std::isnan(result.test_loss));
 }
 

@@ -1,4 +1,4 @@
-// Measured for real, by two nodes of one process; how long it takes is nobody's business here.
+// Two nodes of one process measure real costs; the test does not check how long that takes.
 #include "app/calibrate_node.h"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ TEST(CalibrateNode, FindsGradientsLoopsAndLinks) {
   ASSERT_TRUE(c.inside.has_value());
   EXPECT_GT(c.inside->bytes_per_s, 0);
   EXPECT_EQ(c.cores, 4);
-  // All have found the same.
+  // All nodes have the same result.
   EXPECT_EQ(to_json(c), to_json(found[1]));
 }
 

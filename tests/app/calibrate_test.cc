@@ -1,4 +1,4 @@
-// Measured for real; how long it takes is nobody's business here.
+// Measures real costs; the test does not check how long that takes.
 #include "app/calibrate.h"
 
 #include <gtest/gtest.h>

@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Three tensors of 4 MB each, ready after 20, 30 and 40 ms of a batch of 10.
+// Three tensors of 4 MB each; for a batch of 10 their gradients are ready after 20, 30 and 40 ms.
 Calibration made_up() {
   Calibration c;
   c.key.machine = {"a fast one", 8, "1.2.3"};
@@ -112,7 +112,7 @@ TrainPlan plan_of_two() {
   return plan;
 }
 
-// All of it after the gradient: two halves each way, and an addition.
+// No overlap with the gradient: two halves each way, and an addition.
 TEST(Prediction, OfARingIsWhatTheFormulaSays) {
   TrainPlan plan = plan_of_two();
   plan.recipe.overlap = false;
@@ -134,7 +134,7 @@ TEST(Prediction, IsTheSameTwice) {
   const Prediction a = predict(plan_of_two(), c, Bytes(1));
   const Prediction b = predict(plan_of_two(), c, Bytes(1));
   EXPECT_EQ(a.step_s, b.step_s);
-  // The slower of two is waited for.
+  // The step waits for the slower of the two.
   EXPECT_GT(a.step_s, 1.03 * predict(plan_of_two(), made_up(), Bytes(1)).step_s);
 }
 

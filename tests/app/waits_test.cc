@@ -1,4 +1,4 @@
-// Who stays awake while a worker waits for others.
+// Which threads spin while a worker waits for others.
 #include "app/waits.h"
 
 #include <gtest/gtest.h>

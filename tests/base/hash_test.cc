@@ -15,7 +15,7 @@ std::vector<std::byte> counting(std::size_t size) {
   return bytes;
 }
 
-// The values are part of recorded runs: they may not change.
+// Recorded runs depend on the values: they must not change.
 TEST(Hash, KeepsItsValues) {
   EXPECT_EQ(Hash().value(), 0x5348'4F41'4C00'0001ULL);
   Hash hash;

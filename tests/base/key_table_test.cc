@@ -40,7 +40,7 @@ TEST(KeyTable, ItemsOfAKeyAreFoundInOrderUntilTheyLeave) {
   EXPECT_EQ(first(3), nullptr);
 }
 
-// However many leave in between: whoever holds the items counts them then.
+// Counts all puts, even of items that were removed since; the owner then counts the items.
 TEST(KeyTable, IsWornWhenAsManyWerePutInAsItHasRoomFor) {
   Table table;
   table.build(100);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 
-// Memory that others can map, too: each page begins with its number.
+// Memory that other processes can map; each page begins with its number.
 class SharedPages {
  public:
   explicit SharedPages(std::size_t pages) : bytes_(pages * kPage) {

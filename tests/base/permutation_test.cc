@@ -33,7 +33,7 @@ TEST(Permutation, WorksForABillionSamples) {
   for (std::uint64_t i = 0; i < 1000; ++i) EXPECT_LT(p.at(i), 1'000'000'007U);
 }
 
-// Where a position goes is uniform over keys, and neighbours part. Chi-square with 99 degrees of
+// A position's image is uniform over keys, and neighbours separate. Chi-square with 99 degrees of
 // freedom: above 181 with probability 1e-6; the seed is fixed.
 TEST(Permutation, SpreadsPositionsAndNeighboursEvenly) {
   std::vector<int> position(100, 0), distance(100, 0);

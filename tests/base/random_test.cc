@@ -1,6 +1,6 @@
-// Statistical bounds are those that a perfect generator would break for one seed in a billion
-// (6 standard deviations, or the chi-square quantile named); the seed is fixed, so a run that
-// passes once passes always.
+// A perfect generator would exceed the statistical bounds for one seed in a billion (6 standard
+// deviations, or the chi-square quantile named). The seed is fixed, so a run that passes once
+// passes always.
 #include "base/random.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Our model files, read by torch through a reader that knows nothing of ours.
+// torch reads our model files through an independent reader.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

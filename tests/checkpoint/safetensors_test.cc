@@ -21,7 +21,7 @@ std::span<const std::byte> bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text));
 }
 
-// A file with this header as it stands, and so many bytes of data.
+// A file with this header, verbatim, and that many bytes of data.
 std::string file_with(const std::string& json, std::size_t data) {
   std::string file;
   for (unsigned i = 0; i < 8; ++i) file += static_cast<char>(json.size() >> (8 * i) & 0xffU);
@@ -39,7 +39,7 @@ std::string tensors_problem(const std::string& file) {
   return {};
 }
 
-// The format's description, followed by hand to the byte: 139 of JSON, 5 blanks, 9 of data.
+// The format's description, followed by hand to the byte: 139 bytes of JSON, 5 spaces, 9 of data.
 const std::string kGoldenData("\0\0\x80\x3f\0\0\0\xc0\x01", 9);
 const std::string kGolden =
     std::string("\x90\0\0\0\0\0\0\0", 8) +
@@ -69,7 +69,7 @@ TEST(Safetensors, ReadsAFileWrittenByHand) {
 
 TEST(Safetensors, AcceptsWhatOthersMayWrite) {
   EXPECT_EQ(tensors_problem(file_with("{}", 0)), "");
-  // Names in another order than the data, blanks inside and behind, tensors without numbers.
+  // Names in another order than the data, spaces inside and at the end, tensors without elements.
   EXPECT_EQ(tensors_problem(
                 file_with(R"({"b": {"shape": [0, 7], "data_offsets": [2, 2], "dtype": "F64"},)"
                           R"( "a": {"dtype": "F16", "shape": [1], "data_offsets": [0, 2]}}     )",

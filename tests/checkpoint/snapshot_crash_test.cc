@@ -1,5 +1,5 @@
-// The rule: once write() is done, a read after any crash at any time gives that step or a newer
-// one, and never one that is half written.
+// The rule: once write() is done, a read after any crash at any time returns that step or a newer
+// one, and never a partially written one.
 #include <algorithm>
 #include <set>
 
@@ -22,7 +22,7 @@ struct Disk {
   SimFiles files{disk, env, kNode};
 };
 
-// Writes steps 10, 20, 30 and notes the last that was completed; ends quietly when the node dies.
+// Writes steps 10, 20, 30 and notes the last completed one; ends quietly when the node dies.
 void write_three(Files& files, Env& env, Step& completed) {
   SnapshotStore store(env, files, options_for("a"));
   try {
@@ -46,7 +46,7 @@ void expect_rule(const Restored& restored, Step completed) {
   }
 }
 
-// The node comes back, restores, writes one more, and loses power once that is done.
+// The node restarts, restores, writes one more snapshot, and then loses power.
 void expect_goes_on(Disk& w, Step completed) {
   SnapshotStore store(w.env, w.files, options_for("a"));
   expect_rule(run(store.read_latest()), completed);
@@ -59,7 +59,7 @@ void expect_goes_on(Disk& w, Step completed) {
   EXPECT_EQ(read_text(w.files, std::string(kFolder) + "/latest"), "step-40\n");
 }
 
-// With power loss what was not synced may go; without it (kill) everything stays.
+// A power loss may lose what was not synced; without it (kill) everything stays.
 void crash_at_every_call(std::uint64_t seeds, bool power_loss) {
   std::set<Step> ends;
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
@@ -88,8 +88,8 @@ void crash_at_every_call(std::uint64_t seeds, bool power_loss) {
 TEST(SnapshotCrash, PowerLossAtEveryCall) { crash_at_every_call(20, true); }
 TEST(SnapshotCrash, KillAtEveryCall) { crash_at_every_call(1, false); }
 
-// The tests above would see a missing sync: each one left out gives a loss, a torn file or a wrong
-// `latest` for some seed.
+// The tests above would notice a missing sync: leaving out any one of them causes a loss, a torn
+// file or a wrong `latest` for some seed.
 TEST(SnapshotCrash, EverySyncIsNeeded) {
   std::vector<std::string> paths;
   std::size_t left_out = 1000;
@@ -116,15 +116,15 @@ TEST(SnapshotCrash, EverySyncIsNeeded) {
   for (left_out = 0; left_out < syncs; ++left_out) {
     bool held = true;
     for (std::uint64_t seed = 0; seed < 100; ++seed) held = story(Seed(seed)) && held;
-    // The folder is synced once for step-10 and once for latest; the second covers the first, whose
-    // use is for real disks, which do not promise to keep the order of two renames.
+    // The folder is synced once for step-10 and once for latest. Here the second sync covers the
+    // first, which is needed on real disks: they do not promise to keep the order of two renames.
     const bool covered =
         paths[left_out] == kFolder && paths.back() == kFolder && left_out + 1 < syncs;
     EXPECT_EQ(held, covered) << "sync " << left_out << " of " << paths[left_out];
   }
 }
 
-// Two writers and a reader at once, in an order drawn from the seed; `kNode` may die on the way.
+// Two writers and a reader at once, in an order drawn from the seed; `kNode` may die meanwhile.
 class Together {
  public:
   explicit Together(std::uint64_t seed)

@@ -1,6 +1,5 @@
-// Snapshots on a real disk, by the live event loop. What a crash of the machine does to them is for
-// the simulated disk to show (snapshot_crash_test.cc): a killed process loses nothing it has
-// written.
+// Snapshots on a real disk, by the live event loop. The simulated disk shows the effects of a
+// machine crash (snapshot_crash_test.cc); a killed process loses nothing that it has written.
 #include "checkpoint/snapshot_world.h"
 #include "runtime/live/compute_thread.h"
 #include "runtime/live/live_env.h"

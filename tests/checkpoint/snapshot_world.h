@@ -1,4 +1,4 @@
-// What the tests of snapshots share: parts whose content tells step and writer, and a disk.
+// Shared by the tests of snapshots: parts whose content identifies step and writer, and a disk.
 #pragma once
 
 #include <gmock/gmock.h>

@@ -57,7 +57,8 @@ TEST(ComparePlan, ATimeIsAsManyStepsAsThePilotSays) {
   EXPECT_EQ(steps_in(60, Pilot()), 1U);
 }
 
-// Downpour's workers but one come after a warm start: it had trained for half of its budget only.
+// A regression: Downpour starts all workers but one after a warm start, and a pilot during it led
+// to a run of only half of the budget.
 TEST(ComparePlan, APilotOfSomeWorkersIsFollowedByALongerOne) {
   EXPECT_EQ(longer_pilot({.steps = 20, .seconds = 2}, 60, true), 0U);
   EXPECT_EQ(longer_pilot({.steps = 20, .seconds = 2}, 60, false), 80U);
@@ -72,7 +73,7 @@ TEST(ComparePlan, APilotOfSomeWorkersIsFollowedByALongerOne) {
 }
 
 TEST(ComparePlan, TwoPilotsTellWhatItCostsToBegin) {
-  // One second, and a tenth for each step.
+  // One second of start, and a tenth of a second per step.
   const Pilot pilot = between({.steps = 20, .seconds = 3}, {.steps = 80, .seconds = 9});
   EXPECT_DOUBLE_EQ(pilot.begin_s, 1);
   EXPECT_EQ(steps_in(11, pilot), 100U);

@@ -10,8 +10,7 @@
 namespace shoal {
 namespace {
 
-// The handler of a sanitizer, where there is one, must stay; so only SIGABRT, which none of them
-// takes.
+// A sanitizer's handler must stay, so only SIGABRT is tested, which no sanitizer handles.
 TEST(CrashDeathTest, failed_check_exits_with_127_and_its_message) {
   const auto crash = [] {
     exit_on_crash();

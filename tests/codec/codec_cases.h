@@ -1,4 +1,4 @@
-// What the tests of codecs share: every encoding that has a codec, and numbers to encode.
+// Shared by the tests of codecs: every encoding that has a codec, and numbers to encode.
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// What holds for every codec.
+// Properties of every codec.
 #include "codec/codec.h"
 
 #include <gmock/gmock.h>
@@ -39,7 +39,7 @@ TEST_P(EveryCodec, WhatIsSentAndTheRestAreTheValues) {
     bytes.resize(codec->encode_with_rest({values, values}, rest, bytes, {}));
     const std::vector<float> sent = decoded(*codec, bytes, n);
     for (std::size_t i = 0; i < n; ++i) {
-      // One subtraction of floats: half a unit in the last place of the largest of the three.
+      // One floating-point subtraction: half a unit in the last place of the largest of the three.
       const double whole = std::abs(static_cast<double>(values[i])) + std::abs(sent[i]);
       ASSERT_NEAR(static_cast<double>(sent[i]) + rest[i], values[i], whole * 0x1p-24)
           << n << " " << i;
@@ -109,7 +109,7 @@ TEST_P(EveryCodec, NeverExceedsItsBoundAndMeetsItsExpectation) {
       EXPECT_LE(encoded(*codec, values).size(), codec->bound(n)) << n;
     }
   }
-  // Of strom and adacomp only the data know, and how well zstd does.
+  // The size of strom and adacomp depends on the data, and zstd's on how well it compresses.
   const std::string name = GetParam();
   if (name.starts_with("strom") || name.starts_with("adacomp") || name.ends_with("zstd")) return;
   const std::vector<float> values = normal_numbers(100'000);
@@ -216,7 +216,8 @@ TEST_P(EveryCodec, FormsThatCanBeAddedUpDecodeToTheSum) {
   EXPECT_THROW(codec->add_encoded(sum, std::span(sum).first(sum.size() - 4)), Corrupt);
 }
 
-// Bytes of every kind: cut off, too long, changed anywhere. Around the sum nothing may change.
+// Malformed bytes of every kind: truncated, too long, changed anywhere. Nothing outside the sum may
+// change.
 TEST_P(EveryCodec, MalformedBytesAreCorruptAndHarmNothing) {
   constexpr std::size_t kFence = 64;
   Random random(Seed(9), Purpose::Test);

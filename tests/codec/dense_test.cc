@@ -1,4 +1,4 @@
-// Codecs that send something for every element, without chance.
+// Deterministic codecs that send a value for every element.
 #include <gtest/gtest.h>
 
 #include <cfloat>
@@ -9,7 +9,7 @@
 namespace shoal {
 namespace {
 
-// The nearest multiple of 2^-24 with 11 bits, by the definition of binary16.
+// The nearest multiple of 2^-24 with 11 bits, following the definition of binary16.
 double nearest_fp16(double x) {
   int power = 0;
   std::frexp(x, &power);
@@ -126,7 +126,7 @@ TEST(Twobit, SendsThetaOnceItIsReachedAndKeepsTheRest) {
   const std::vector<float> values = {0.5F, -0.5F, 0.49F, -0.49F, 1.75F, -2.0F, 0.0F, -0.0F};
   EXPECT_EQ(there_and_back(*codec, values),
             (std::vector<float>{0.5F, -0.5F, 0, 0, 0.5F, -0.5F, 0, 0}));
-  // What is far beyond theta is sent in as many steps as it takes.
+  // A value far above theta is sent in as many steps as it takes.
   std::vector<float> rest = {1.75F};
   std::vector<std::byte> bytes(codec->bound(1));
   std::vector<float> sum(1);

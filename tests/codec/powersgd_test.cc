@@ -22,7 +22,7 @@ struct Factors {
   std::vector<float> p, q;
 };
 
-// One step; returns what is left.
+// One step; returns the residual.
 std::vector<float> step(const LowRank& shape, std::vector<float> matrix, Factors& f,
                         Width width = widest()) {
   powersgd_project(shape, matrix, f.q, f.p, width);
@@ -83,7 +83,7 @@ TEST(Powersgd, ProjectsAndMultipliesAsAMatrixDoes) {
 }
 
 TEST(Powersgd, KeepingQFindsTheBestDirections) {
-  // A strong part of rank 2 in noise: the rest comes near to the noise.
+  // A strong part of rank 2 plus noise: the residual approaches the noise.
   std::vector<float> matrix = of_rank(60, 80, 2);
   const std::vector<float> noise = normal_numbers(matrix.size(), 0.1, 9);
   for (std::size_t i = 0; i < matrix.size(); ++i) matrix[i] += noise[i];

@@ -1,4 +1,4 @@
-// Codecs that send a few elements: which, and as what.
+// Codecs that send a few elements: which elements, and in which form.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ SparseList list_of(const Codec& codec, const Source& source, const DrawKey& key 
   return list;
 }
 
-// By sorting all.
+// Selects by sorting all elements.
 std::vector<std::uint32_t> naive_largest(std::span<const float> values, std::size_t k) {
   std::vector<std::uint32_t> at(values.size());
   std::iota(at.begin(), at.end(), 0U);
@@ -45,7 +45,7 @@ TEST(Topk, SendsExactlyTheLargest) {
   }
 }
 
-// Distributions that a sample misjudges: a few spikes, long runs, steps, mostly zero, all equal.
+// Distributions that mislead a sample: a few spikes, long runs, steps, mostly zero, all equal.
 TEST(Topk, SendsExactlyTheLargestOfUglyDistributions) {
   constexpr std::size_t kN = 40'000;
   std::vector<std::vector<float>> ugly;
@@ -60,7 +60,7 @@ TEST(Topk, SendsExactlyTheLargestOfUglyDistributions) {
   for (float& x : ugly.back()) x = std::round(x);
   ugly.push_back(normal_numbers(kN));
   for (std::size_t i = 0; i < kN; ++i) ugly.back()[i] *= i % 128 == 0 ? 1000.0F : 1e-3F;
-  // Large just where the sample is taken: the first threshold is far too high.
+  // Large exactly at the sampled places: the first threshold is far too high.
   ugly.push_back(normal_numbers(kN, 1e-3));
   for (const std::uint32_t place : detail::sample_of(kN)) ugly.back()[place] += 5;
   for (const char* name : {"topk:0.001", "topk:0.01", "topk:0.5"}) {
@@ -170,8 +170,7 @@ TEST(Dgc, AStepGathersMomentumAndForgetsWhatWasSent) {
   EXPECT_EQ(v, (std::vector<float>{0, 0, 1, 2}));
 }
 
-// With momentum correction every gradient ends up in the sum as often as momentum SGD would have
-// it.
+// With momentum correction, every gradient enters the sum as often as in momentum SGD.
 TEST(Dgc, NothingIsLostWithoutMasking) {
   const auto codec = codec_of("dgc:0.1");
   constexpr std::size_t kN = 50;

@@ -1,5 +1,5 @@
-// Codecs whose result is a matter of chance: their mean, variance and size. Seeds are fixed; for a
-// right codec a test of means would fail with a probability below 1e-9 for a seed drawn anew.
+// Codecs with random results: their mean, variance and size. Seeds are fixed; with a new seed, a
+// test of means would fail for a correct codec with a probability below 1e-9.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -65,7 +65,7 @@ TEST(Unbiased, TheMeanOfWhatIsDecodedIsWhatWasEncoded) {
   EXPECT_GE(tested, 12U);
 }
 
-// A codec that rounds down is found: the test above can fail.
+// A codec that rounds down is detected: the test above can fail.
 TEST(Unbiased, ABiasOfATenthOfAStepIsFound) {
   const auto codec = codec_of("qsgd:4");
   const std::vector<float> values = normal_numbers(700);
@@ -212,7 +212,7 @@ TEST(Draws, AreUniformAndDependOnPlaceAndKeyAlone) {
   EXPECT_LT(std::abs(sum), kSigmas * root * std::sqrt(1.0 / 12));
   EXPECT_LT(std::abs(squares - kN / 12.0), kSigmas * root * std::sqrt(1.0 / 180));
   EXPECT_LT(std::abs(neighbours), kSigmas * root / 12);
-  // From anywhere on they are the same.
+  // From any offset on they are the same.
   std::vector<float> part(512);
   draws.uniforms(1024, 512, part.data());
   EXPECT_TRUE(std::equal(part.begin(), part.end(), u.begin() + 1024));

@@ -1,4 +1,4 @@
-// Datasets whose files the test makes: their bytes, and an opener that finds them.
+// Datasets whose files the test makes: their bytes, and an opener for them.
 #pragma once
 
 #include <zlib.h>
@@ -93,7 +93,7 @@ inline MemoryFiles small_cifar(int n) {
   return files;
 }
 
-// Takes a few samples of what a spec opens, as training would. Throws what open_dataset throws.
+// Reads a few samples of the dataset of a spec, as training would. Throws what open_dataset throws.
 inline void open_and_read(const std::string& spec, const FileOpener& opener,
                           const DatasetOptions& options) {
   const Dataset dataset = open_dataset(spec, options, opener);

@@ -25,7 +25,8 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kPatience = 60s;  // For a server to serve; a backstop, far above what it takes.
+constexpr auto kPatience =
+    60s;  // For a server to start; a backstop, far above the usual time.
 constexpr auto kLook = 10ms;
 
 sockaddr_in loopback(int port) {
@@ -38,10 +39,11 @@ sockaddr_in loopback(int port) {
 
 std::string http_url(int port) { return "http://127.0.0.1:" + std::to_string(port); }
 
-// Becomes etcd; `arguments` and `log` were made before the fork.
+// Replaces this process by etcd; `arguments` and `log` were made before the fork.
 [[noreturn]] void become(std::vector<char*>& arguments, int log, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(126);  // It died before we could ask to die with it.
+  if (getppid() != parent)
+    _exit(126);  // The parent died before the request to die with it was in effect.
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -86,7 +88,7 @@ std::string http_exchange(int port, const std::string& request) {
 }
 
 EtcdServers::EtcdServers(std::size_t count) : members_(count) {
-  // Between our look at a port and the server's, another may have taken it: then all begin anew.
+  // Another process may take a port between our check and the server's start: then all start again.
   for (int tries = 0; tries < 5; ++tries)
     if (try_all()) return;
   give_up(0, "no etcd could be started (apt-get install etcd-server?)");

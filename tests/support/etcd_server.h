@@ -1,5 +1,5 @@
 // Real etcd servers (Debian's etcd-server) on loopback, for tests. They end with the object, and
-// with the test's process however that ends.
+// with the test's process, even if that is killed.
 //
 //   EtcdServers etcd(3);                      // a cluster, ready to serve
 //   EtcdStore store(loop, {.endpoints = etcd.endpoints(), .prefix = "shoal/test/"});
@@ -18,11 +18,11 @@
 
 namespace shoal {
 
-// Everything here blocks the calling thread. REQUIRES: the thread that makes it outlives it, for
-// the kernel kills the servers with the thread that started them.
+// All methods block the calling thread. REQUIRES: the constructing thread outlives the object,
+// because the kernel kills the servers when the thread that started them ends.
 class EtcdServers {
  public:
-  // Throws std::runtime_error, with the end of a server's log, when one does not serve in time.
+  // Throws std::runtime_error, with the end of a server's log, if a server does not serve in time.
   explicit EtcdServers(std::size_t count = 1);
   ~EtcdServers();
   EtcdServers(const EtcdServers&) = delete;
@@ -30,16 +30,16 @@ class EtcdServers {
 
   std::size_t size() const { return members_.size(); }
   std::string url(std::size_t i) const;
-  std::string endpoints() const;  // the URLs of all, separated by commas
+  std::string endpoints() const;  // the URLs of all servers, separated by commas
 
   void stop(std::size_t i, int signal = SIGTERM);  // and waits for its end
   void start(std::size_t i);                       // and waits until it serves
   void launch(std::size_t i);                      // without waiting
   void signal(std::size_t i, int signal);          // SIGSTOP, SIGCONT
-  // Of all that run; a cluster serves when most of it runs.
+  // Waits for all running servers; a cluster serves when a majority of it runs.
   void wait_until_healthy();
 
-  // A request of the test's own; the body of the answer, "" when there is none.
+  // Sends a request of the test; returns the body of the answer, "" if there is none.
   std::string post(std::size_t i, const std::string& path, const std::string& json) const;
   std::string log(std::size_t i) const;
 
@@ -60,10 +60,10 @@ class EtcdServers {
   std::vector<Member> members_;
 };
 
-// A port of loopback that was free a moment ago, outside the range of outgoing connections.
+// A loopback port that was free a moment ago, outside the range of outgoing connections.
 int free_port();
 
-// Sends one HTTP request to loopback and reads to the end; "" when nobody answers within 5 s.
+// Sends one HTTP request to loopback and reads to the end; "" without an answer within 5 s.
 // `request` must ask for "Connection: close".
 std::string http_exchange(int port, const std::string& request);
 

@@ -1,5 +1,5 @@
-// What every implementation of Files must do, crashes left out. Instantiate it with a type that is
-// default-constructible and has `Files& files()`, an empty folder.
+// The contract of every implementation of Files, without crashes. Instantiate it with a type that
+// is default-constructible and has `Files& files()`, an empty folder.
 #pragma once
 
 #include <gmock/gmock.h>

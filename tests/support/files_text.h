@@ -1,4 +1,4 @@
-// Files by text, for tests.
+// Reads and writes files as text, for tests.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ inline std::string read_text(Files& files, std::string path) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// What the DataError of a call says; empty when it throws none.
+// The message of the DataError that a call throws; empty if it throws none.
 template <class T>
 std::string error_of(Task<T> call) {
   try {

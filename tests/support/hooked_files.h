@@ -1,4 +1,4 @@
-// Files with a hook before each call: to die there, to leave a call out, or to let others go first.
+// Files with a hook before each call, which can die there, skip the call, or let others go first.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ class HookedFiles final : public Files {
   using Hook = std::function<bool(std::string_view call, const std::string& path)>;
 
   HookedFiles(Files& inner, Hook hook) : inner_(inner), hook_(std::move(hook)) {}
-  // Waits for up to `turns` turns of the executor before each call, by chance.
+  // Waits for a random number of executor turns, at most `turns`, before each call.
   void dawdle(Random& random, std::uint64_t turns) {
     random_ = &random;
     turns_ = turns;

@@ -1,4 +1,4 @@
-// The smallest world that a task can run in, for tests of what needs no network and no simulator.
+// The smallest Env that a task can run in, for tests that need no network and no simulator.
 //
 //   InlineEnv env;
 //   EXPECT_EQ(run(twice(env, 21)), 42);
@@ -18,8 +18,8 @@
 
 namespace shoal {
 
-// Work runs at once and takes no time. Sleeping moves the clock and is done at once; or, when
-// `manual`, waits until advance() has moved the clock that far.
+// Work runs at once and takes no time. A sleep moves the clock and ends at once; if `manual`, it
+// waits until advance() has moved the clock that far.
 class InlineEnv final : public Env {
  public:
   explicit InlineEnv(Seed seed = Seed(1)) : Env(seed) {}
@@ -30,8 +30,8 @@ class InlineEnv final : public Env {
     events.push_back(event);
   }
 
-  // Fires what is due; REQUIRES: the caller then runs the executor. A task that sleeps again is due
-  // only in the next call.
+  // Fires the timers that are due. REQUIRES: the caller then runs the executor. A task that sleeps
+  // again is due only in the next call.
   void advance(Duration duration) {
     now_ += duration;
     while (!sleeping_.empty() && sleeping_.begin()->first <= now_) {
@@ -70,7 +70,7 @@ class InlineEnv final : public Env {
   std::multimap<Time, SleepOp*> sleeping_;  // equal times in order of arrival
 };
 
-// What a task ended with.
+// The result of a task.
 template <class T>
 struct Ended {
   std::optional<detail::Result<T>> value;
@@ -91,7 +91,7 @@ Task<void> run_into(Task<T> task, Ended<T>& ended) {
   }
 }
 
-// Runs a task to its end; throws what it throws, and std::logic_error when it waits for ever.
+// Runs a task to its end; throws what it throws, or std::logic_error if it waits forever.
 template <class T>
 T run(Task<T> task) {
   Executor executor;

@@ -1,4 +1,4 @@
-// Files for programs that use none: everything throws.
+// Files for programs that do not use files: every call throws.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Runs a script of the tests by the system's python3, the one with Debian's packages, and gives
-// what it printed: another's eyes on what we write.
+// Runs a test script by the system's python3, which has Debian's packages, and returns its output:
+// an independent reader of our files.
 #pragma once
 
 #include <fmt/core.h>

@@ -1,4 +1,4 @@
-// What every Store must do. Each case gets an empty store, and an Env to sleep in.
+// The contract of every Store. Each case gets an empty store, and an Env to sleep in.
 //
 //   for (const StoreCase& c : store_cases()) run(c.run(store, env));
 #pragma once
@@ -57,7 +57,7 @@ inline Task<std::string> next_text(Watch& watch) {
   co_return text(change);
 }
 
-// The value of a key, "(none)" where there is no such key.
+// The value of a key, "(none)" if there is no such key.
 inline Task<std::string> value_of(Store& store, std::string key) {
   std::optional<Entry> entry = co_await store.get(std::move(key));
   if (!entry) co_return "(none)";
@@ -91,7 +91,7 @@ inline Task<void> what_is_put_is_got(Store& store, Env&) {
 inline Task<void> any_bytes(Store& store, Env&) {
   std::string all;
   for (int i = 0; i < 256; ++i) all.push_back(static_cast<char>(i));
-  for (std::size_t cut = 0; cut < 4; ++cut) {  // Every length modulo 3, for base64's sake.
+  for (std::size_t cut = 0; cut < 4; ++cut) {  // Every length modulo 3, for base64.
     const std::string value = all.substr(cut);
     const std::string key = "bytes/" + value;
     co_await put(store, key, value);
@@ -246,7 +246,7 @@ inline Task<void> keys_go_with_their_lease(Store& store, Env&) {
 inline Task<void> a_renewed_lease_lives(Store& store, Env& env) {
   const LeaseId lease = co_await store.grant(1s);
   co_await put(store, "held", "1", lease);
-  for (int i = 0; i < 9; ++i) {  // Longer than any store grants for a second.
+  for (int i = 0; i < 9; ++i) {  // Longer than any store extends a lease of one second.
     co_await env.sleep(400ms);
     const bool alive = co_await store.renew(lease);
     EXPECT_TRUE(alive) << i;
@@ -273,7 +273,7 @@ inline Task<void> a_revoked_lease_is_gone_at_once(Store& store, Env&) {
   EXPECT_TRUE(other_alive);
 }
 
-// The election: many want to be the first, one is.
+// The election: many try to be the first, one succeeds.
 inline Task<void> one_of_many_wins(Store& store, Env&) {
   int winners = 0;
   std::string winner;

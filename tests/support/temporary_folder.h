@@ -1,4 +1,4 @@
-// An empty folder on a real disk, gone with the test.
+// An empty folder on a real disk, removed at the end of the test.
 #pragma once
 
 #include <cstdlib>
