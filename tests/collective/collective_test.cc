@@ -1,4 +1,5 @@
-// Collectives: right for any P and size, with inputs coded by rank; and at exactly their cost.
+// Collectives are right for any P and size, with inputs coded by rank, and cost exactly their
+// formulas.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -67,7 +68,7 @@ TEST(Ring, CostsItsFormulaInAnIdealNetwork) {
 }
 
 TEST(Ring, PaysLatencyOnceARound) {
-  // Pipeline of SYSTEMS: 2(n-1)(L + mG/n).
+  // The pipeline formula of SYSTEMS: 2(n-1)(L + mG/n).
   const std::uint32_t n = 8;
   Cluster cluster = Cluster::uniform(n, {.latency = 50us, .bytes_per_s = 1e9});
   cluster.timing_only = true;

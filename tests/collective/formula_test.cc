@@ -1,4 +1,5 @@
-// What collectives cost in an ideal network: exactly their formulas, and never less than can be.
+// In an ideal network collectives cost exactly their formulas, and never less than the lower
+// bounds.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -19,7 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// T = 8 ms to transmit it, R = 4 ms to reduce it, L a latency.
+// T = 8 ms to transmit the model, R = 4 ms to reduce it, L a latency.
 constexpr Elements kModel{2'000'000};
 constexpr double T = 8e-3;
 constexpr double R = 4e-3;
@@ -27,7 +28,7 @@ constexpr Duration kLatency = 50us;
 constexpr double L = 50e-6;
 
 Cluster ideal(std::size_t P, std::size_t hosts) {
-  // Inside a host copies cost nothing but their latency.
+  // Copies inside a host cost only their latency.
   Cluster cluster = cluster_of(P, hosts, {.latency = kLatency, .bytes_per_s = 1e9},
                                {.latency = 1us, .bytes_per_s = 0});
   cluster.ns_per_element[static_cast<std::size_t>(Work::Reduce)] = 2;
@@ -35,7 +36,7 @@ Cluster ideal(std::size_t P, std::size_t hosts) {
   return cluster;
 }
 
-// Of a host each, or of fewer hosts.
+// With one member on each host, or several.
 double time_of(std::uint32_t P, std::size_t hosts, const NodeProgram& program) {
   World world(ideal(P, hosts), {.seed = Seed(P), .fixed_view = true});
   const Outcome outcome = world.run(program);
@@ -83,8 +84,8 @@ TEST(Formulas, HalvingDoublingForPowersOfTwo) {
                 2 * L * log_of(n) + part(n) * (2 * T + R), std::to_string(n));
 }
 
-// Its parts overlap with the first round, so that it may cost less, or, where a message of that
-// round comes first, half of T more.
+// Its phases overlap with the first round, so that it may cost less; if a message of that round
+// arrives first, it costs half of T more.
 TEST(Formulas, TheFoldForOtherNumbersIsBounded) {
   for (const std::uint32_t n : {3U, 5U, 6U, 7U, 9U, 17U}) {
     const std::uint32_t core = std::bit_floor(n);
@@ -108,8 +109,8 @@ TEST(Formulas, TreeForPowersOfTwoAndAtMostThatForOthers) {
     EXPECT_LE(time_of(Exchange::Tree, n, n, kModel), std::ceil(log_of(n)) * (2 * (L + T) + R)) << n;
 }
 
-// All at once, where n divides the model: within 0.1 %, up to 1,024 members; 512 where everyone has
-// something for everyone, which are a quarter of a million messages twice.
+// Where n divides the model, all hold within 0.1 % for up to 1,024 members; for 512 in the
+// all-to-all, which sends a quarter of a million messages twice.
 TEST(Formulas, HoldForAThousandMembers) {
   constexpr Elements kLarge{2'097'152};
   const double scale = static_cast<double>(kLarge.value()) / static_cast<double>(kModel.value());
@@ -132,7 +133,7 @@ TEST(Formulas, HoldForAThousandMembers) {
   }
 }
 
-// Exact while there is one chunk; with many the pipeline is nearly full.
+// Exact with one chunk; with many chunks the pipeline is nearly full.
 TEST(Formulas, DoubleTree) {
   const Elements small(10'000);
   const double share = 10'000.0 / static_cast<double>(kModel.value());
@@ -149,7 +150,7 @@ TEST(Formulas, DoubleTree) {
   }
 }
 
-// Between hosts go the bytes of H members; inside, nothing but latencies and reductions.
+// Bytes of H members cross between hosts; inside hosts there are only latencies and reductions.
 TEST(Formulas, HierarchicalCostsItsHostsTheSameHoweverManyMembersTheyHave) {
   for (const std::uint32_t H : {2U, 4U, 8U}) {
     for (const std::uint32_t k : {2U, 4U, 8U}) {
@@ -199,8 +200,8 @@ TEST(Formulas, AllToAllAndNeighbours) {
   }
 }
 
-// L log2 n is the bound of members that send one message at a time: direct has all of its messages
-// under way at once, and pays two latencies.
+// L log2 n is the bound for members that send one message at a time: direct sends all messages at
+// once, and pays two latencies.
 TEST(LowerBounds, NoExchangeIsFasterThanCanBe) {
   for (const Exchange exchange : kAllReduces) {
     for (const std::uint32_t n : {2U, 3U, 4U, 5U, 8U, 13U, 16U}) {
@@ -233,7 +234,8 @@ TEST(CostModel, PredictsWhatTheSimulatorTakes) {
                                {4, 1}, {8, 1}, {8, 2},   {16, 4}, {32, 8}};
   for (const Exchange exchange : kAllReduces) {
     for (const GroupShape& shape : shapes) {
-      // Overlap between rounds, where hosts are shared or the fold is needed, is not in the model.
+      // The model leaves out overlap between rounds, which occurs with shared hosts and with the
+      // fold.
       const bool even = shape.hosts == shape.members || shape.hosts == 1;
       const bool any = exchange == Exchange::Ring || exchange == Exchange::Direct;
       const bool exact =
@@ -251,8 +253,7 @@ TEST(CostModel, PredictsWhatTheSimulatorTakes) {
 }
 
 TEST(CostModel, ChoosesByTheNumbersAndSaysWhy) {
-  // An overhead as of a real network: what is small goes by few messages, what is large by few
-  // bytes.
+  // An overhead as in a real network: short messages prefer few messages, long ones few bytes.
   CostModel costs = ideal_costs();
   costs.between.overhead = L / 2;
   costs.gamma = 2e-11;
@@ -265,7 +266,7 @@ TEST(CostModel, ChoosesByTheNumbersAndSaysWhy) {
   const Choice hosts = choose(costs, {32, 4}, Bytes(100'000'000));
   EXPECT_EQ(hosts.exchange, Exchange::Hierarchical) << hosts.why;
   EXPECT_EQ(choose(costs, {8, 1}, Bytes(100'000'000)).exchange, Exchange::Direct);
-  // One round as soon as two are not clearly better.
+  // One round, unless two are clearly better.
   costs.inside = {3e-7, 5e-11, 0};
   const double one = predict(Exchange::Butterfly, costs, {2, 1}, Bytes(8192));
   EXPECT_LT(predict(Exchange::Direct, costs, {2, 1}, Bytes(8192)), one * 1.2);

@@ -1,4 +1,4 @@
-// A member is lost inside a collective: every survivor gets PeerLost or sees a view without it, and
+// A member is lost during a collective: every survivor gets PeerLost or sees a view without it, and
 // nothing hangs.
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 constexpr GroupId kGroup{1};
 constexpr Elements kElements{6'000};
 
-// The buffers of a member; they outlive the exchange that is broken off.
+// The buffers of a member; they outlive the interrupted exchange.
 struct Memory {
   explicit Memory(Node& node, std::size_t P)
       : data(node.endpoint, kElements, Substance::Real),
@@ -40,7 +40,7 @@ struct Memory {
 struct Collective {
   std::string name;
   std::function<Task<void>(const Group&, Memory&)> run;
-  bool whole = false;  // all have the sum of all, or nobody has
+  bool whole = false;  // either all have the complete sum, or none has
 };
 
 std::vector<Collective> collectives() {
@@ -85,8 +85,8 @@ enum class End : std::uint8_t { Done, PeerLost, NewView };
 struct Story {
   std::uint32_t P = 6;
   NodeId victim{};
-  Duration dies_after{};   // in the exchange
-  bool takes_part = true;  // else it only sleeps, until it is killed
+  Duration dies_after{};   // after the begin of the exchange
+  bool takes_part = true;  // false: sleeps until it is killed
   Completion completion = Completion::BySeed;
 };
 
@@ -116,7 +116,7 @@ std::map<NodeId, End> tell(const Collective& collective, const Story& story) {
   bool killed = false;
   const Outcome outcome = world.run([&](Node& node) -> Task<> {
     const ViewPtr view = co_await node.membership.after(Generation(0));
-    if (view->size() < story.P) {  // The victim has gone before this node has seen it.
+    if (view->size() < story.P) {  // The victim was gone before this node saw the view.
       ends[node.id] = End::NewView;
       co_return;
     }
@@ -130,7 +130,7 @@ std::map<NodeId, End> tell(const Collective& collective, const Story& story) {
     const End end = co_await take_part(group, collective, memory);
     co_await node.endpoint.retire(kGroup, view->generation);
     ends[node.id] = end;
-    // Nobody leaves before the victim has gone: that would be a new view too.
+    // No member leaves before the victim is gone: that would be a new view too.
     co_await node.membership.after(view->generation);
   });
   EXPECT_TRUE(outcome.finished) << collective.name << ": " << outcome.waiting_for;
@@ -156,7 +156,7 @@ TEST(Loss, InTheMiddleOfACollectiveReachesEverySurvivor) {
   }
 }
 
-// Without its part no all-reduce can end.
+// Without its part, no all-reduce can complete.
 TEST(Loss, OfAMemberThatNeverTookPartLeavesNobodyWithASum) {
   for (const Collective& collective : collectives()) {
     if (!collective.whole) continue;

@@ -1,4 +1,4 @@
-// The collectives beside all-reduce: right for any P, in every world.
+// The collectives other than all-reduce are right for any P, in every world.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -23,7 +23,7 @@ INSTANTIATE_TEST_SUITE_P(Worlds, Parts, testing::ValuesIn(kWorldKinds),
 
 constexpr std::uint64_t kSizes[] = {0, 1, 2, 15, 16, 17, 1000};
 
-// Element i of what member r brings.
+// Element i of the input of member r.
 float coded(std::uint64_t r, std::uint64_t i) {
   return static_cast<float>(r + 1) * static_cast<float>(i + 1);
 }
@@ -110,7 +110,7 @@ TEST_P(Parts, AllGatherBringsEveryPartToAll) {
     Buffers b(node, n);
     const std::uint64_t r = node.id.value();
     const Group group = group_of(node);
-    // Part r is that of member r; the rest is nonsense.
+    // Part r is that of member r; all other parts hold garbage.
     for (Arena* arena : {&b.data, &b.other}) {
       for (float& x : arena->all().data()) x = -1;
       const Range own = part_of(arena->all(), r, P);
@@ -158,7 +158,7 @@ TEST_P(Parts, AllToAllBringsPartJOfEveryoneToMemberJ) {
   });
 }
 
-// Those at distance 1 and 3 around the ring, as far as they are different members.
+// The members at distance 1 and 3 around the ring, as far as they are distinct.
 TEST_P(Parts, NeighboursGetEachOthersValues) {
   for_all(GetParam(), [](Node& node, std::uint64_t P, std::uint64_t n, std::uint64_t op) -> Task<> {
     const Group group = group_of(node);
@@ -190,7 +190,7 @@ TEST_P(Parts, AllGatherOfBlocksReachesEveryMember) {
     for (std::uint64_t from = 0; from < P; ++from)
       for (std::uint64_t i = 0; i < n; ++i)
         EXPECT_EQ(blocks[from * n + i], coded(from, i)) << place(P, Elements(n), node);
-    // The room is used again, and freed: the network must have let go of it.
+    // The room is reused, and freed: the network must have released it.
     co_await barrier(group, op + 100);
   });
 }

@@ -1,4 +1,4 @@
-// SumOp over an endpoint that shows each message where it lies.
+// SumOp over an endpoint that gives access to each message in place.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -12,7 +12,7 @@
 namespace shoal {
 namespace {
 
-// A receive ends at once, with what the test has put down; a send when the test says so.
+// A receive ends at once, with the test's message; a send ends when the test says so.
 class ShowingEndpoint final : public Endpoint {
  public:
   NodeId self() const override { return NodeId(0); }
@@ -47,7 +47,8 @@ class SumOpTest : public testing::Test {
   void show(const float* at, Elements n) {
     endpoint_.message = {reinterpret_cast<const std::byte*>(at), Bytes(n.value() * sizeof(float))};
   }
-  // Whether the sum was formed on the way; the send goes first, as in an exchange.
+  // Returns whether the sum was formed during the receive; the send begins first, as in an
+  // exchange.
   bool exchange(Range mine, Range out) {
     bool summed = false;
     Context context;

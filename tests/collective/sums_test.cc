@@ -1,5 +1,5 @@
-// Every all-reduce is right for any P and size, in every world, and leaves the same bits
-// everywhere.
+// Every all-reduce is right for any P and size, in every world, and gives all members the same
+// bits.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -130,7 +130,7 @@ TEST(DoubleTree, EachTreeHasAllMembersAndHardlyAnyoneHasChildrenInBoth) {
         EXPECT_LE(place.children.size(), 2U);
         for (const std::uint64_t child : place.children)
           EXPECT_EQ(place_in_double_tree(half, child, P).parent, r) << P << " members";
-        // Everyone gets to the root in at most ceil(log2 P) steps, and one more for the first.
+        // Every member reaches the root in at most ceil(log2 P) steps; the first needs one more.
         std::uint64_t at = r;
         std::uint64_t steps = 0;
         while (const auto parent = place_in_double_tree(half, at, P).parent) {

@@ -80,7 +80,7 @@ TEST(TopologyTest, RandomPeersAreNeverOneself) {
 TEST(TopologyTest, ARingOfThirdsContractsAsItsEigenvalueSays) {
   for (const std::size_t n : {4, 5, 8, 16}) {
     const Mixing W = metropolis(graph_of({Topology::Kind::Ring}, n));
-    // The second largest eigenvalue, of the slowest wave around the ring.
+    // The second largest eigenvalue belongs to the slowest wave around the ring.
     std::vector<double> x(n);
     for (std::size_t r = 0; r < n; ++r)
       x[r] = std::cos(2 * std::numbers::pi * static_cast<double>(r) / static_cast<double>(n));

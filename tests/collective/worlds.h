@@ -1,4 +1,4 @@
-// The worlds that collectives are tested in: one program, simulated and between threads.
+// The worlds in which collectives are tested: the same program, simulated and between threads.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,9 +17,9 @@
 namespace shoal {
 
 enum class WorldKind : std::uint8_t {
-  Ideal,    // a host each, messages are buffered
-  Seeded,   // three hosts; sends end when the seed says so, work takes now long, now short
-  OneHost,  // everything is read in place, sends end when they were taken
+  Ideal,    // one host per member; messages are buffered
+  Seeded,   // three hosts; sends end when the seed says so; work takes varying time
+  OneHost,  // everything is read in place; sends end when they were received
   Threads,  // of this process, in real time
 };
 inline constexpr WorldKind kWorldKinds[] = {WorldKind::Ideal, WorldKind::Seeded, WorldKind::OneHost,
@@ -36,7 +36,7 @@ inline Group group_of(Node& node) {
   return {node, GroupId(1), std::make_shared<const View>(node.membership.now())};
 }
 
-// P nodes on `hosts` hosts that are filled by consecutive nodes.
+// P nodes on `hosts` hosts; consecutive nodes fill a host.
 inline Cluster cluster_of(std::size_t P, std::size_t hosts, LinkModel nic, LinkModel memory) {
   Cluster cluster = Cluster::uniform(hosts, nic);
   cluster.nodes.clear();
@@ -61,7 +61,7 @@ inline Cluster seeded_cluster(std::size_t P) {
   return cluster;
 }
 
-// Counts what no collective may do: use a range that is busy.
+// Counts violations: uses of a range that is still busy.
 class ReuseCounter final : public Observer {
  public:
   void on(const Event& event) override { reused_ += event.kind == EventKind::RangeReused ? 1 : 0; }
@@ -86,7 +86,7 @@ inline void run_simulated(Cluster cluster, Seed seed, const NodeProgram& program
   EXPECT_EQ(counter.reused(), 0U);
 }
 
-// Runs the program on P nodes that all are in the view from the start; it must return everywhere.
+// Runs the program on P nodes, all in the view from the start; it must return everywhere.
 inline void run_in(WorldKind kind, std::uint32_t P, const NodeProgram& program) {
   using namespace std::chrono_literals;
   const Seed seed(P);
@@ -109,7 +109,7 @@ inline void run_in(WorldKind kind, std::uint32_t P, const NodeProgram& program) 
   rethrow_failure(world.run([&](Node& node) -> Task<> {
     const ViewPtr view = co_await node.membership.after(Generation(0));
     co_await program(node);
-    // Nobody leaves before all have ended: the others would see another view.
+    // No member leaves before all have ended: the others would see another view.
     const Group group(node, GroupId(1), view);
     co_await barrier(group, kLastOperation);
     co_await node.endpoint.retire(GroupId(1), view->generation);

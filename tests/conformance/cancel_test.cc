@@ -1,7 +1,7 @@
-// Endpoint conformance: operations that end early, and the ranges they leave behind.
+// Endpoint conformance: operations that end early, and the ranges that they leave behind.
 //
-// The ranges of operations that may be cancelled belong to the test, not to the frames of the
-// programs: a cancelled operation throws at once, while the transport may still use its range.
+// The test owns the ranges of operations that may be cancelled, not the frames of the programs: a
+// cancelled operation throws at once, while the transport may still use its range.
 #include <gtest/gtest.h>
 
 #include "conformance/messages.h"
@@ -58,7 +58,7 @@ TEST_P(EndpointCancel, RaceCancelsTheReceiveThatLoses) {
   world->run(3, [&](Node& node) -> Task<void> {
     const Generation now = co_await first_generation(node);
     if (node.id == NodeId(0)) {
-      // Node 2 sends only when it hears that the race is over.
+      // Node 2 sends only after it was told that the race is over.
       auto winner =
           co_await race(node.endpoint.recv(from(NodeId(1), tag_of(now, 1)), room(rooms[0])),
                         node.endpoint.recv(from(NodeId(2), tag_of(now, 1)), room(rooms[1])));
@@ -103,8 +103,8 @@ TEST_P(EndpointCancel, ATimeoutThatIsNotReachedChangesNothing) {
   });
 }
 
-// A send that nobody receives: cancelled by its group, by a race and by a timeout. Then both sides
-// retire the generation, which frees the ranges, and what comes later is not disturbed.
+// A send that no node receives: cancelled by its group, by a race and by a timeout. Then both sides
+// retire the generation, which frees the ranges, and later messages are not disturbed.
 TEST_P(EndpointCancel, CancelledSendsEndAndRetireFreesTheirRanges) {
   ByteVector out = message(NodeId(0), NodeId(1), 1, kEager + 1);
   world->run(2, [&](Node& node) -> Task<void> {
@@ -121,7 +121,7 @@ TEST_P(EndpointCancel, CancelledSendsEndAndRetireFreesTheirRanges) {
       co_await timeout(node.env, 1ms, node.endpoint.send(NodeId(1), tag_of(now, 11), whole(out)));
       co_await send_token(node, NodeId(1));
       co_await node.endpoint.retire(GroupId(1), now);
-      wipe(out);  // Free now: nobody reads it any more.
+      wipe(out);  // Free now: no node reads it any more.
       EXPECT_THROW(co_await node.endpoint.send(NodeId(1), tag_of(now, 12), whole(out)), Cancelled);
     } else {
       co_await recv_token(node, NodeId(0));
@@ -137,8 +137,8 @@ TEST_P(EndpointCancel, CancelledSendsEndAndRetireFreesTheirRanges) {
   });
 }
 
-// Cancelled and received at the same time, again and again: the receiver gets the whole message or
-// nothing of it, and after retire() the sender may overwrite its range.
+// A message is cancelled and received at the same time, repeatedly: the receiver gets the whole
+// message or nothing, and after retire() the sender may overwrite its range.
 TEST_P(EndpointCancel, ASendCancelledWhileItIsReceivedArrivesWholeOrNotAtAll) {
   constexpr std::uint32_t kRounds = 12;
   ByteVector out(kSlices);
@@ -177,8 +177,8 @@ TEST_P(EndpointCancel, ASendCancelledWhileItIsReceivedArrivesWholeOrNotAtAll) {
   });
 }
 
-// The other way round: the receiver gives up, the sender's operation ends, and after retire() the
-// room is not written any more.
+// The receiver cancels: the sender's operation ends, and after retire() the room is not written any
+// more.
 TEST_P(EndpointCancel, AReceiveCancelledInTheMiddleFreesItsSenderAndItsRoom) {
   constexpr std::uint32_t kRounds = 8;
   ByteVector out(kSlices);
@@ -236,7 +236,7 @@ TEST_P(EndpointCancel, RetireCancelsWhatStillWaits) {
   });
 }
 
-// When one of several operations fails, the others are cancelled, and its error is the one thrown.
+// If one of several operations fails, the others are cancelled, and its error is thrown.
 TEST_P(EndpointCancel, AFailureInAllCancelsTheOthers) {
   std::array<ByteVector, 2> rooms{ByteVector(9), ByteVector(100)};
   world->run(2, [&](Node& node) -> Task<void> {

@@ -1,4 +1,4 @@
-// A WorldUnderTest of threads and real time, whatever carries the messages.
+// A WorldUnderTest of threads and real time, over any transport.
 #pragma once
 
 #include <exception>
@@ -44,7 +44,7 @@ class LiveUnderTest : public WorldUnderTest {
   void kill(NodeId node) override { world_->kill(node); }
 
  protected:
-  // What runs before the program, and then the program.
+  // Work to do before the program, followed by the program.
   virtual NodeProgram prepared(std::size_t nodes, NodeProgram program) {
     (void)nodes;
     return program;

@@ -20,14 +20,14 @@ std::vector<NodeId> survivors(std::size_t nodes) {
   return all;
 }
 
-// Waits for ever, as a node that is about to be killed.
+// Waits forever, as a node that is about to be killed.
 Task<void> linger(Node& node) { co_await node.env.sleep(1h); }
 
 Task<void> recv_range(Node& node, NodeId sender, Tag tag, MutBuf range) {
   co_await node.endpoint.recv(from(sender, tag), range);
 }
 
-// Whom the task lost; kNobody when it ended well.
+// The peer that the task lost; kNobody if it ended well.
 Task<NodeId> loses(Task<void> task) {
   try {
     co_await std::move(task);
@@ -37,8 +37,8 @@ Task<NodeId> loses(Task<void> task) {
   co_return kNobody;
 }
 
-// The view that no longer has the victim. What is left of the old generation is ended first, as a
-// strategy does it.
+// Waits for the view without the victim. First ends all that is left of the old generation, as a
+// strategy does.
 Task<void> see_it_go(Node& node) {
   while (node.membership.now().find(kVictim) != nullptr) {
     const ViewPtr view = co_await node.membership.after(node.membership.now().generation);
@@ -72,7 +72,7 @@ TEST_P(EndpointLoss, AReceiveThatWaitsFailsAndSoDoesEverythingLater) {
     co_await see_it_go(node);
     const NodeId third = co_await loses(send_message(node, kVictim, tag_of(now, 4), 1, 10));
     EXPECT_EQ(third, kVictim);
-    // The others talk on.
+    // The others continue to communicate.
     const NodeId other(2 - node.id.value());
     const ByteVector out = message(node.id, other, 5, kEager + 1);
     ByteVector in(kEager + 1);
@@ -112,7 +112,7 @@ TEST_P(EndpointLoss, ASendThatNobodyTakesFailsWhenItsReceiverDies) {
           EXPECT_EQ(lost.peer(), kVictim);
           co_return;
         }
-        // A world that buffers may have completed it.
+        // A world that buffers messages may have completed it.
       };
       group.spawn(send(node, now, out));
       co_await node.env.sleep(0ns);
@@ -124,8 +124,8 @@ TEST_P(EndpointLoss, ASendThatNobodyTakesFailsWhenItsReceiverDies) {
   });
 }
 
-// The sender dies while its message is being copied, or just before or after: the receiver gets
-// the whole message or PeerLost.
+// The sender dies during the copy of its message, or just before or after it: the receiver gets the
+// whole message or PeerLost.
 TEST_P(EndpointLoss, TheSenderDiesInTheMiddleOfAMessage) {
   for (int turns = 0; turns < 6; ++turns) {
     ByteVector in(kSlices);
@@ -159,7 +159,7 @@ TEST_P(EndpointLoss, TheSenderDiesInTheMiddleOfAMessage) {
   }
 }
 
-// The receiver dies in the middle: the send ends, well or with PeerLost, and its range is free.
+// The receiver dies during a message: the send ends, well or with PeerLost, and its range is free.
 TEST_P(EndpointLoss, TheReceiverDiesInTheMiddleOfAMessage) {
   ByteVector in(kSlices);
   for (int turns = 0; turns < 6; ++turns) {
@@ -239,7 +239,7 @@ TEST_P(EndpointLoss, AReceiveFromAnyoneOutlivesTheLossOfOne) {
   });
 }
 
-// The same in the middle of a message from the one that is lost.
+// The same during a message of the lost peer.
 TEST_P(EndpointLoss, AReceiveFromAnyoneOutlivesALossInTheMiddleOfAMessage) {
   ByteVector in(kSlices);
   for (int turns = 0; turns < 4; ++turns) {
@@ -275,7 +275,7 @@ TEST_P(EndpointLoss, AReceiveFromAnyoneOutlivesALossInTheMiddleOfAMessage) {
   }
 }
 
-// Many operations with all peers, one of which dies: those with it fail, the others end well.
+// Many operations with all peers, one of which dies: only those with it fail.
 TEST_P(EndpointLoss, OnlyOperationsWithTheLostPeerFail) {
   constexpr std::size_t kNodes = 5;
   world->run(kNodes, [&](Node& node) -> Task<void> {
@@ -302,7 +302,7 @@ TEST_P(EndpointLoss, OnlyOperationsWithTheLostPeerFail) {
   });
 }
 
-// A world may have buffered the message; else nobody takes it.
+// A world may have buffered the message; otherwise no node receives it.
 Task<void> send_until_fenced(Node& node, Tag tag) {
   try {
     co_await send_message(node, NodeId(0), tag, 1, 64);
@@ -310,8 +310,8 @@ Task<void> send_until_fenced(Node& node, Tag tag) {
   }
 }
 
-// A node that is evicted although it lives gets Fenced, comes back as the next incarnation, and
-// nothing that its old life sent is received any more.
+// A node that is evicted while it lives gets Fenced and comes back as the next incarnation;
+// messages of its old life are not received any more.
 TEST_P(EndpointLoss, AnEvictedNodeIsFencedAndItsOldMessagesAreNotDelivered) {
   world->run(2, [&](Node& node) -> Task<void> {
     const Tag tag = tag_of(Generation(0), 1);
@@ -327,7 +327,7 @@ TEST_P(EndpointLoss, AnEvictedNodeIsFencedAndItsOldMessagesAreNotDelivered) {
       EXPECT_THROW(co_await node.membership.after(view->generation), Fenced);
       throw Fenced("as a program does that lets it pass");
     }
-    // The number of the message says which life it is of.
+    // The number of the message identifies its life.
     if (node.id == kVictim) {
       co_await send_message(node, NodeId(0), tag, 2, 64);
       co_await send_token(node, NodeId(0));

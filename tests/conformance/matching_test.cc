@@ -53,7 +53,7 @@ TEST_P(EndpointMatching, MessagesOfOneSenderAndTagArriveInOrderWhateverTheirSize
       }
       co_return;
     });
-    // And one after the other.
+    // And posted one after the other.
     for (std::uint64_t n = 0; n < kMessages; ++n) {
       if (node.id == NodeId(0)) {
         co_await send_message(node, NodeId(1), tag, n, size_of(n));
@@ -155,7 +155,7 @@ TEST_P(EndpointMatching, AFutureGenerationWaitsAndAStaleOneIsNeverDelivered) {
       co_await recv_token(node, NodeId(0), 1);
       co_await node.endpoint.retire(GroupId(1), now);
       co_await send_token(node, NodeId(0), 2);
-      // What is left, in order, is of the next generation only.
+      // The remaining messages, in order, are all of the next generation.
       co_await recv_message(node, NodeId(0), tag_of(next, 1), 10, 64);
       co_await recv_message(node, NodeId(0), tag_of(next, 1), 40, 64);
       ByteVector in(64);
@@ -192,7 +192,7 @@ TEST_P(EndpointMatching, AMessageLargerThanTheRoomIsCorruptAndNamesThePeer) {
     const Generation now = co_await first_generation(node);
     for (const std::size_t size : kTwoSizes) {
       if (node.id == NodeId(0)) {
-        co_await send_message(node, NodeId(1), tag_of(now, 1), 1, size);  // It ends all the same.
+        co_await send_message(node, NodeId(1), tag_of(now, 1), 1, size);  // It ends nevertheless.
       } else {
         ByteVector in(size - 1, kUntouched);
         std::string what;
@@ -206,7 +206,7 @@ TEST_P(EndpointMatching, AMessageLargerThanTheRoomIsCorruptAndNamesThePeer) {
         EXPECT_TRUE(untouched(in));
       }
     }
-    // The connection is none the worse for it.
+    // The connection still works.
     if (node.id == NodeId(0)) {
       co_await send_message(node, NodeId(1), tag_of(now, 2), 2, 5);
     } else {

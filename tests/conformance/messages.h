@@ -1,4 +1,4 @@
-// What the cases of the conformance suite share: tags, contents that can be checked, and an orderly
+// Shared by the cases of the conformance suite: tags, contents that can be checked, and an orderly
 // end.
 #pragma once
 
@@ -22,14 +22,15 @@ namespace shoal {
 
 using ByteVector = std::vector<std::byte>;
 
-// Around the limits of what transports do differently: empty, odd, eager or not, one slice or many.
+// Sizes around the limits at which transports change behaviour: empty, odd, eager or not, one or
+// many slices.
 inline constexpr std::size_t kEager = 8 * 1024;
 inline constexpr std::size_t kSlices = 1024 * 1024 + 3;
 inline constexpr std::size_t kLarge = 4 * 1024 * 1024 + 3;
 
 inline constexpr std::array<std::size_t, 2> kTwoSizes{100, kEager + 1};  // buffered, and not
 
-inline constexpr std::byte kUntouched{0xEE};  // what a room holds before anything was received
+inline constexpr std::byte kUntouched{0xEE};  // the content of a room before a receive
 
 // The i-th eight bytes of message `number` from node a to node b, in closed form. Words, because
 // sanitizers make loops over bytes slow.
@@ -40,7 +41,7 @@ inline std::uint64_t coded(NodeId a, NodeId b, std::uint64_t number, std::size_t
   return x ^ (x >> 32U);
 }
 
-// The whole message. Its last word is cut off where the size is no multiple of eight.
+// The whole message. Its last word is truncated if the size is not a multiple of eight.
 inline ByteVector message(NodeId a, NodeId b, std::uint64_t number, std::size_t size) {
   std::vector<std::uint64_t> words((size + 7) / 8);
   for (std::size_t i = 0; i < words.size(); ++i) words[i] = coded(a, b, number, i);
@@ -49,7 +50,7 @@ inline ByteVector message(NodeId a, NodeId b, std::uint64_t number, std::size_t 
   return bytes;
 }
 
-// Empty when the bytes are that message, else where they differ first.
+// Empty if the bytes are that message; otherwise tells the first difference.
 inline std::string difference(std::span<const std::byte> bytes, NodeId a, NodeId b,
                               std::uint64_t number) {
   const ByteVector expected = message(a, b, number, bytes.size());
@@ -104,16 +105,16 @@ inline Task<void> recv_message(Node& node, NodeId sender, Tag tag, std::uint64_t
   EXPECT_EQ(difference(bytes, sender, node.id, number), "");
 }
 
-// The generation of the first view, once this node has it.
+// Waits for the first view of this node, and returns its generation.
 inline Task<Generation> first_generation(Node& node) {
   const ViewPtr view = co_await node.membership.after(Generation(0));
   co_return view->generation;
 }
 
-// Ids that the cases themselves do not use.
+// An id that the cases do not use.
 inline constexpr std::uint64_t kTokenId = 0xFFFF'0000;
 
-// A message without content, to say that a point was reached.
+// A message without content, to signal progress.
 inline Task<void> send_token(Node& node, NodeId to, std::uint64_t number = 0) {
   co_await node.endpoint.send(to, tag_of(Generation(0), kTokenId + number), ConstBuf{});
 }
@@ -121,8 +122,8 @@ inline Task<void> recv_token(Node& node, NodeId sender, std::uint64_t number = 0
   co_await node.endpoint.recv(from(sender, tag_of(Generation(0), kTokenId + number)), MutBuf{});
 }
 
-// Nobody leaves before all of `who` are here: who has left is lost to the others, and what it sent
-// last may be lost with it.
+// Waits until all of `who` are here before any leaves: a node that left is lost to the others, and
+// its last messages may be lost with it.
 inline Task<void> finish(Node& node, std::vector<NodeId> who) {
   constexpr std::uint64_t kHere = 0x100;
   constexpr std::uint64_t kGo = 0x101;
@@ -138,7 +139,7 @@ inline Task<void> finish(Node& node, std::vector<NodeId> who) {
   try {
     co_await recv_token(node, first, kGo);
   } catch (const PeerLost&) {
-    // It has left already, so all had been here.
+    // It has left already, so all were here.
   }
 }
 

@@ -71,7 +71,7 @@ TEST_P(EndpointSizes, SelfSendsWorkWhicheverComesFirst) {
   });
 }
 
-// Everyone to everyone, itself included, all at once.
+// Every node sends to every node, including itself, all at once.
 Task<void> all_to_all(Node& node, std::size_t nodes, std::size_t size) {
   const Generation now = co_await first_generation(node);
   EXPECT_EQ(node.membership.now().size(), nodes);
@@ -82,7 +82,7 @@ Task<void> all_to_all(Node& node, std::size_t nodes, std::size_t size) {
       group.spawn(recv_message(node, peer, tag, n + size, size + peer.value()));
     }
     for (std::size_t n = 0; n < nodes; ++n) {
-      // The number that the receiver counts this message under.
+      // The number under which the receiver counts this message.
       const NodeId peer = node_id((node.id.value() + n) % nodes);
       const std::size_t back = (nodes - n) % nodes;
       group.spawn(send_message(node, peer, tag, back + size, size + node.id.value()));

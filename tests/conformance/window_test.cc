@@ -1,4 +1,4 @@
-// Endpoint conformance: messages that are read where they lie.
+// Endpoint conformance: messages that are read in place.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -22,7 +22,7 @@ std::string difference(const Reading& reading, NodeId reader, std::uint64_t numb
   return difference(reading.data().bytes(), reading.from(), reader, number);
 }
 
-// A message in memory that the endpoint gave.
+// A message in memory that the endpoint allocated.
 struct Published {
   Published(Node& node, NodeId to, std::uint64_t number, std::size_t size)
       : memory(node.endpoint.allocate(Bytes(size))), range{memory.get(), Bytes(size)} {
@@ -81,8 +81,8 @@ Task<void> publish_and_tell(Node& node, NodeId to, Tag tag, ConstBuf range, bool
   done = true;
 }
 
-// While someone reads a range nothing of it changes under his eyes, whatever else goes on; when the
-// last has let go of it the publisher has it back.
+// A range does not change while any node reads it, whatever else happens; the publisher gets it
+// back when the last reader has released it.
 TEST_P(EndpointWindow, ARangeIsReadByManyAtOnceAndStaysAsItIsWhileTheyDo) {
   constexpr std::size_t kReaders = 4;
   world->run(kReaders + 1, [&](Node& node) -> Task<void> {
@@ -166,8 +166,8 @@ TEST_P(EndpointWindow, AnArenaOfTheEndpointIsZeroAndItsRangesTravel) {
   });
 }
 
-// As workers do with parameters whose parts stay with their owners: each makes its part in two
-// arrays by turns, and sees those of all as one.
+// As with workers whose owners keep their parts of the parameters: each writes its part into two
+// alternating arrays, and sees the parts of all as one array.
 TEST_P(EndpointWindow, PartsOfSeveralAreSeenAsOneArrayStepAfterStep) {
   constexpr Elements kAll{100'003};
   const Cuts parts = {{Elements(0), Elements(40'960)}, {Elements(40'960), Elements(59'043)}};

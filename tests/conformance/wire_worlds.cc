@@ -1,5 +1,5 @@
-// The worlds in which messages go from process to process: here between threads that know nothing
-// of each other, each with carriers of its own.
+// The worlds with messages between processes; here the processes are threads that share nothing,
+// each with carriers of its own.
 #include <map>
 #include <mutex>
 #include <optional>
@@ -13,7 +13,8 @@
 namespace shoal {
 namespace {
 
-// Tokens. Their numbers choose the lane, so those that connect are as many as lanes, in a row.
+// Tokens. Their number selects the lane: one token per lane, with consecutive numbers, connects all
+// lanes.
 constexpr std::uint64_t kReady = 0x200;
 constexpr std::uint64_t kBegin = 0x201;
 constexpr std::uint64_t kConnected = 0x202;
@@ -42,9 +43,8 @@ class Phonebook final : public PeerDirectory {
   std::map<LifeId, Ways> contacts_;  // guarded by mutex_
 };
 
-// All talk to all, on every lane, before anything is tested: a peer that dies in the very moment in
-// which it connects breaks UCX 1.13, which ends the life of whoever it connects to (see UcxBroken
-// and its own test).
+// Connects all nodes on every lane before a test begins: a peer that dies while it connects breaks
+// UCX 1.13, which ends the life of the node that it connects to (see UcxBroken and its own test).
 Task<void> connect_all(Node& node, std::size_t nodes, const NodeProgram& program) {
   if (node.incarnation == Incarnation(1)) {
     co_await first_generation(node);
@@ -54,7 +54,7 @@ Task<void> connect_all(Node& node, std::size_t nodes, const NodeProgram& program
     for (const NodeId other : everyone(nodes))
       for (std::uint64_t lane = 0; other != node.id && lane < kLanesMost; ++lane)
         co_await recv_token(node, other, kConnected + lane);
-    // And nobody begins before all have.
+    // No node begins before all are connected.
     if (node.id == NodeId(0)) {
       for (std::size_t n = 1; n < nodes; ++n) co_await recv_token(node, node_id(n), kReady);
       for (std::size_t n = 1; n < nodes; ++n) co_await send_token(node, node_id(n), kBegin);
@@ -83,7 +83,7 @@ class WireUnderTest : public LiveUnderTest {
                                               Incarnation incarnation) override {
     Carriers carriers = make_carriers(loop, node);
     const LifeId life{node, incarnation};
-    // Through text, as it travels.
+    // As text, the form in which it is sent.
     phonebook_.add(life, decode_ways(encode_ways(ways_of(carriers))));
     return std::make_unique<WireEndpoint>(loop, env, life, std::move(carriers), phonebook_);
   }

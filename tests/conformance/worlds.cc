@@ -24,7 +24,7 @@ class InprocUnderTest final : public LiveUnderTest {
   }
 };
 
-// In simulation a send completes at once, or only when it is matched, or by the seed.
+// In simulation a send completes at once, or when it is matched, or as the seed decides.
 template <Completion completion>
 class SimUnderTest final : public WorldUnderTest {
  public:

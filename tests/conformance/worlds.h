@@ -1,6 +1,6 @@
-// The worlds that the conformance suite runs in. To add one, derive from WorldUnderTest in
-// worlds.cc (one process) or wire_worlds.cc (between processes) and name it in worlds() there.
-// Nothing else of the suite knows which world it is in.
+// The worlds in which the conformance suite runs. To add one, derive from WorldUnderTest in
+// worlds.cc (one process) or wire_worlds.cc (between processes) and name it in worlds() there. The
+// rest of the suite does not depend on the world.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,8 +20,8 @@ namespace shoal {
 class WorldUnderTest {
  public:
   virtual ~WorldUnderTest() = default;
-  // Runs until all nodes have ended; all are in the first view. Every wait in it is bounded. A node
-  // that fails fails the test. May be called again and again.
+  // Runs until all nodes have ended; all are in the first view. Every wait has a time limit. A
+  // failing node fails the test. May be called repeatedly.
   virtual void run(std::size_t nodes, NodeProgram program) = 0;
   virtual void kill(NodeId node) = 0;  // from a program
 };

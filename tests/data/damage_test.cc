@@ -1,5 +1,6 @@
-// Damaged files of every format: bits flipped, ends cut off, bytes replaced, all drawn from seeds.
-// A parser takes what is left or throws a DataError or ConfigError; anything else ends this test.
+// Damaged files of every format: flipped bits, truncated ends, replaced bytes, all drawn from
+// seeds. A parser accepts the file or throws a DataError or ConfigError; anything else fails this
+// test.
 #include <gtest/gtest.h>
 
 #include "base/error.h"

@@ -1,4 +1,4 @@
-// Specs, text, and datasets that need no file.
+// Specs, text, and datasets that need no files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -188,7 +188,7 @@ TEST(Synthetic, SparseRowsAscendAndRareFeaturesAreRare) {
       if (k > batch.offsets[i]) {
         ASSERT_GT(batch.indices[k], batch.indices[k - 1]);
       }
-      low += batch.indices[k] < 31 ? 1 : 0;  // half of all, were there no doubles
+      low += batch.indices[k] < 31 ? 1 : 0;  // half of all, if there were no duplicates
     }
   }
   EXPECT_GT(low, batch.indices.size() / 4);

@@ -1,4 +1,4 @@
-// Fashion-MNIST as it is installed, and a text of some megabytes on a real disk.
+// The installed Fashion-MNIST, and a text of some megabytes on a real disk.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ TEST(FashionMnist, IsWhatItsAuthorsPublished) {
   EXPECT_THAT(batch.labels, testing::ElementsAre(9, 0, 0, 3, 0));
   EXPECT_EQ(dataset.class_names.at(9), "ankle boot");
 
-  // 6000 of each class, and normalized to mean 0 and deviation 1.
+  // 6000 per class, normalized to mean 0 and standard deviation 1.
   std::vector<int> count(10);
   double sum = 0, squares = 0;
   for (std::size_t at = 0; at < all.size(); at += 1000) {

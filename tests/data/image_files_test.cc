@@ -1,4 +1,4 @@
-// Images: every byte accounted for, every damage named.
+// Image files: every byte is accounted for, and every damage is reported.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -120,7 +120,7 @@ TEST(Cifar, PlanesLabelsAndFilesAreInOrder) {
   EXPECT_EQ(dataset.train->size(), 10U);
   EXPECT_EQ(dataset.test->size(), 2U);
   EXPECT_EQ(describe(dataset.train->shape()), "3x32x32 numbers, 10 classes");
-  const Batch batch = fill(*dataset.train, {3, 9});  // the second of file 2, of file 5
+  const Batch batch = fill(*dataset.train, {3, 9});  // the second record of files 2 and 5
   EXPECT_THAT(batch.labels, ElementsAre(3, 6));
   const auto normal = [](int byte, double mean, double deviation) {
     return FloatNear(static_cast<float>((byte / 255.0 - mean) / deviation), 1e-5F);
@@ -150,7 +150,7 @@ TEST(Cifar, TheFolderInItsArchiveIsFoundAndDamageNamed) {
   EXPECT_THAT(refusal(files, "cifar10:c"), HasSubstr("c/data_batch_3.bin: there is no such file"));
 }
 
-// One image of 6 x 5 whose pixels are 1 .. 30, so that where each went can be told.
+// One image of 6 x 5 with pixels 1 .. 30, so that each pixel's destination can be recognized.
 class Augmented : public testing::Test {
  protected:
   static constexpr int kHeight = 6, kWidth = 5;
@@ -164,7 +164,7 @@ class Augmented : public testing::Test {
     plain_ = open_dataset("idx:d", {Seed(1), false}, files_.opener());
     moved_ = open_dataset("idx:d", {Seed(1), true}, files_.opener());
   }
-  // Back to bytes.
+  // Converts the batch back to bytes.
   std::vector<int> bytes(const Batch& batch) const {
     const Batch known = fill(*plain_.train, {0});
     const float unit = known.dense[1] - known.dense[0];
@@ -182,7 +182,7 @@ TEST_F(Augmented, EachEpochShowsTheImageShiftedByUpToFourAndMirroredHalfOfTheTim
   std::vector<std::vector<int>> seen;
   for (std::uint64_t epoch = 0; epoch < 200; ++epoch) {
     const std::vector<int> got = bytes(fill(*moved_.train, {0}, epoch));
-    // Which of the 9 x 9 x 2 ways is it? Exactly those windows with black around them are allowed.
+    // Searches the 9 x 9 x 2 possible windows, padded with black; exactly one must match.
     int ways = 0;
     for (int down = -4; down <= 4; ++down)
       for (int right = -4; right <= 4; ++right)
@@ -215,7 +215,7 @@ TEST_F(Augmented, DependsOnSeedEpochAndSampleAloneAndTestsAreLeftAsTheyAre) {
   const Dataset other = open_dataset("idx:d", {Seed(2), true}, files_.opener());
   EXPECT_NE(fill(*moved_.train, {0}, 3).dense, fill(*other.train, {0}, 3).dense);
   EXPECT_EQ(fill(*moved_.test, {0, 1}, 3).dense, fill(*plain_.test, {0, 1}, 0).dense);
-  // A sample is the same wherever it stands in a batch.
+  // A sample does not depend on its place in a batch.
   const Batch alone = fill(*moved_.train, {1}, 3), second = fill(*moved_.train, {0, 1}, 3);
   EXPECT_TRUE(std::equal(alone.dense.begin(), alone.dense.end(), second.dense.begin() + 30));
 }

@@ -45,7 +45,7 @@ TEST(Ledger, WhatALostWorkerHadIsDealtAgain) {
   ledger.deal(kA, kSecond, 2);
   ledger.revoke(kA, kFirst);
   EXPECT_EQ(ledger.deal(kB, kFirst, 9), (Share{0, 0, 3}));
-  EXPECT_EQ(ledger.deal(kB, kFirst, 9), (Share{0, 8, 2}));  // the second life keeps its own
+  EXPECT_EQ(ledger.deal(kB, kFirst, 9), (Share{0, 8, 2}));  // a's second life keeps its share
   ledger.settle(b, SampleEnd::Lost);
   EXPECT_EQ(ledger.tally().ended[static_cast<std::size_t>(SampleEnd::Lost)], 3U);
 }
@@ -79,7 +79,7 @@ TEST(Ledger, EverySampleHasExactlyOneEndWhateverHappens) {
     std::uint64_t all = 0;
     for (const std::uint64_t n : tally.ended) all += n;
     EXPECT_EQ(all, 97U);
-    EXPECT_EQ(tally.open, 97U);  // of the epoch that the last deal began
+    EXPECT_EQ(tally.open, 97U);  // in the epoch that the last deal began
   }
 }
 
@@ -135,7 +135,7 @@ TEST(Ledger, PeekForetellsTheNextDealsWithoutMakingThem) {
   Random random(Seed(4), Purpose::Test);
   for (int round = 0; round < 100; ++round) {
     Ledger ledger(Seed(1), 23);
-    for (int i = 0; i < 4; ++i) {  // leave gaps behind
+    for (int i = 0; i < 4; ++i) {  // create gaps
       const NodeId worker(static_cast<std::uint32_t>(random.below(2)));
       const Share share = ledger.deal(worker, kFirst, random.between(1, 4));
       if (random.chance(0.5)) ledger.settle(share, SampleEnd::Applied);
@@ -161,7 +161,7 @@ TEST(Ledger, AFullPassDealsEverySampleOnceInOrderAndTheLedgerStaysWhereItIs) {
   EXPECT_EQ(pass.samples(a), (std::vector<SampleId>{0, 1, 2, 3, 4, 5}));
   EXPECT_EQ(pass.samples(b), (std::vector<SampleId>{6, 7, 8, 9}));
   EXPECT_EQ(pass.deal(kA, kFirst, 1).n, 0U);
-  pass.revoke(kB, kFirst);  // lost: its samples go to somebody else
+  pass.revoke(kB, kFirst);  // lost: its samples go to another worker
   pass.settle(a);
   EXPECT_FALSE(pass.ended());
   EXPECT_EQ(pass.deal(kA, kFirst, 9), b);

@@ -32,7 +32,7 @@ void expect_each_owned_once(const Parts& parts, std::uint64_t samples) {
   for (std::uint64_t id = 0; id < samples; ++id) ASSERT_EQ(owners[id], 1) << "sample " << id;
 }
 
-// The share that the most frequent class has in a part, on average over the parts.
+// The share of the most frequent class in a part, averaged over the parts.
 double purity(const Parts& parts, const std::vector<std::int64_t>& of, std::int64_t classes) {
   double sum = 0;
   for (const auto& part : parts) {

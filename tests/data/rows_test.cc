@@ -1,4 +1,4 @@
-// Tables and sparse rows: what a line means, and every line that means nothing.
+// Tables and sparse rows: the meaning of valid lines, and every kind of invalid line.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -48,7 +48,7 @@ TEST(Csv, ColumnsAreStandardizedAndIntegerLabelsAreClasses) {
   EXPECT_THAT(dataset.class_names, ElementsAre("3", "5", "9"));
   const Batch batch = all_of(*dataset.train);
   EXPECT_THAT(batch.labels, ElementsAre(0, 1, 0, 2));
-  // 1 2 3 4: mean 2.5, deviation sqrt(1.25); the second column is ten times that.
+  // 1 2 3 4: mean 2.5, standard deviation sqrt(1.25); the second column is ten times as large.
   for (int i = 0; i < 4; ++i) {
     EXPECT_NEAR(batch.dense[2 * i], (i + 1 - 2.5) / std::sqrt(1.25), 1e-6);
     EXPECT_NEAR(batch.dense[2 * i + 1], (i + 1 - 2.5) / std::sqrt(1.25), 1e-6);
@@ -106,7 +106,7 @@ TEST(Csv, ARowIsHeldOutByItsNumberAndTheSeedAlone) {
   EXPECT_EQ(dataset.train->size() + dataset.test->size(), 2000U);
   EXPECT_NEAR(static_cast<double>(dataset.test->size()), 200, 45);  // 3.3 deviations
   EXPECT_EQ(all_of(*dataset.test).dense, all_of(*opened(text, "csv:t.csv", 0.1).test).dense);
-  // More rows behind change nothing for those before, save the scale.
+  // Appended rows do not change earlier ones, except for the scale.
   const Dataset longer = opened(text + "5,1\n6,1\n", "csv:t.csv", 0.1);
   const auto labels = all_of(*dataset.test).labels, more = all_of(*longer.test).labels;
   EXPECT_TRUE(std::equal(labels.begin(), labels.end(), more.begin()));

@@ -1,4 +1,4 @@
-// What holds for systems that send models without waiting: malt, tree-easgd, mpca-sgd.
+// Properties of the algorithms that send models without waiting: malt, tree-easgd, mpca-sgd.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -106,7 +106,7 @@ TEST(Malt, BehindASlowLinkFewerModelsAreSent) {
     for (const auto& [edge, count] : between.sent) all += count;
     return all;
   };
-  // 10 steps of each: not every one of them has sent its model to both others.
+  // 10 steps each: not every step has sent its model to both others.
   EXPECT_LT(models(1), 10U * 4 * 2);
   EXPECT_EQ(models(1000), 0U);
 }

@@ -1,4 +1,4 @@
-// What holds for crossbow, and for elastic averaging whose rate adapts (deepspark).
+// Properties of crossbow, and of elastic averaging with an adaptive rate (deepspark).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 // ---- crossbow
 
-// A worker's models.
+// The models of a worker.
 struct Central {
   std::vector<float> z, before;
   Models w;
@@ -43,7 +43,7 @@ void move_center(Central& worker, const std::vector<float>& sum, float mu) {
   worker.before = before;
 }
 
-// All rounds of an epoch, which may end within one, at a part of the rate.
+// All rounds of an epoch, whose last one may be partial, at a fraction of the rate.
 void central_epoch(const DecentralJob& job, std::vector<Central>& workers, double part,
                    std::uint64_t steps_of_epoch, DecentralJob::Steps& steps) {
   const std::uint32_t k = job.options.peering.learners;
@@ -138,7 +138,8 @@ TEST(Crossbow, ThroughputPicksTheNumberOfLearners) {
     job.run(world, P);
     return job.outcome.probes["decentral: a learner more"] / P;
   };
-  // Alone one learner is as good as two, which is tried. Where a round ends dearly more are better.
+  // For a single worker one learner is as good as two, which it tries. With expensive round ends
+  // more are better.
   EXPECT_EQ(added(1, 1us), 1U);
   EXPECT_GT(added(3, 20ms), 2U);
 }

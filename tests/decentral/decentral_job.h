@@ -1,4 +1,4 @@
-// A job whose models meet, on the quadratic, for tests in any world; and what oracles are made of.
+// A job with models that meet, on the quadratic, for tests in any world; and parts for oracles.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -62,7 +62,8 @@ struct DecentralJob {
     for (const NodeError& error : outcome.errors) ADD_FAILURE() << error.what;
   }
 
-  // One epoch; the same and then one at a rate of zero, in which only meetings move anything.
+  // Runs one epoch; or one epoch and then another at rate zero, in which only meetings change
+  // models.
   void run_then_rest(std::size_t workers) {
     options.schedule = parse_schedule("step:1:1e-20");
     run(workers);
@@ -71,7 +72,7 @@ struct DecentralJob {
     options.epochs = 2;
     run(workers);
   }
-  // The consensus error: squared distances of the models to their mean, added up.
+  // The consensus error: the sum of the squared distances of the models to their mean.
   double spread() const {
     Models all;
     for (const auto& [node, w] : models) all.push_back(w);
@@ -82,9 +83,9 @@ struct DecentralJob {
     return sum;
   }
 
-  // ---- For oracles: every worker's gradient of each step, all in step.
+  // ---- For oracles: the gradients of every worker in each step, all in step.
 
-  // w_r <- w_r - eta g_r, g_r at `at` (which may be w itself).
+  // w_r <- w_r - eta g_r, with g_r computed at `at` (which may be w itself).
   class Steps {
    public:
     explicit Steps(const DecentralJob& job)
@@ -175,7 +176,7 @@ struct DecentralJob {
   }
 };
 
-// How many models went from whom to whom, apart from sums over all.
+// Counts the models sent between each pair of members, apart from sums over all.
 class ModelsBetween final : public Observer {
  public:
   void on(const Event& event) override {

@@ -1,4 +1,4 @@
-// What holds for systems whose models meet in step: each equals an oracle that knows of no network.
+// Properties of algorithms whose models meet in step: each equals an oracle without a network.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -64,7 +64,7 @@ TEST(Sparknet, SendsItsModelOnceInTauSteps) {
   DecentralJob seldom = like("sparknet");
   seldom.options.peering.tau = 5;
   seldom.run(4);
-  // 10 steps; of each meeting 2 (P - 1) messages of a worker.
+  // 10 steps; each meeting sends 2 (P - 1) messages per worker.
   EXPECT_EQ(often.outcome.messages - seldom.outcome.messages, (10U - 2) * 4 * 6);
 }
 
@@ -89,13 +89,13 @@ TEST(Sparknet, LateKeepsTheStepsInBetween) {
       if (t % 3 == 0) copied = w;
       if (t % 3 == 2 && !copied.empty()) meet();
     }
-    meet();  // 10 steps: the meeting of step 9 is not over, and ends with the epoch.
+    meet();  // 10 steps: the meeting of step 9 is under way, and ends with the epoch.
     DecentralJob::expect_near(job.results[NodeId(0)], DecentralJob::mean(w));
     for (std::uint32_t r = 0; r < P; ++r) DecentralJob::expect_near(job.models[NodeId(r)], w[r]);
   }
 }
 
-// Late or at once, either sends its whole model and nothing else.
+// Late or at once, each of the two sends its whole model and nothing else.
 TEST(Sparknet, TwoSwapTheirModels) {
   for (const std::uint32_t late : {0U, 2U}) {
     const auto bytes = [&](std::uint32_t tau) {
@@ -105,7 +105,7 @@ TEST(Sparknet, TwoSwapTheirModels) {
       job.run(2);
       return static_cast<double>(job.sent[NodeId(0)].value());
     };
-    // 20 steps of either.
+    // 20 steps each.
     const double model = 5000 * sizeof(float);
     EXPECT_NEAR(bytes(4) - bytes(10), (5 - 2) * model, 0.02 * model);
   }
@@ -127,8 +127,8 @@ std::vector<float> block(const DecentralJob& job, std::size_t P) {
   const auto zeta = static_cast<float>(p.block_rate);
   const auto eta_b = static_cast<float>(block_momentum(p, P));
   Models w = job.initial(P);
-  std::vector<float> W = w[0];   // the papers' own form: W and D apart
-  std::vector<float> began = W;  // with what all began the block
+  std::vector<float> W = w[0];   // the papers' own form, with W and D separate
+  std::vector<float> began = W;  // the model with which all began the block
   std::vector<float> D(W.size(), 0.0F);
   DecentralJob::Steps steps(job);
   for (std::uint64_t t = 1;; ++t) {
@@ -268,7 +268,7 @@ TEST(Easgd, LateKeepsTheStepsInBetween) {
   }
 }
 
-// Questions for samples go behind the model, which takes as long as four steps.
+// Questions for samples queue behind the model, which takes four steps to send.
 TEST(Easgd, AQuestionBehindAModelHoldsNobodyUp) {
   DecentralJob job = like("easgd");
   job.samples = 6 * 2 * 100;
@@ -279,9 +279,9 @@ TEST(Easgd, AQuestionBehindAModelHoldsNobodyUp) {
   cluster.ns_per_element = DecentralJob::cluster(2).ns_per_element;
   World world(std::move(cluster), {.seed = kDecentralSeed});
   job.run(world, 2);
-  // Steps of 15 ms. It waits in the first meetings, until it asks far enough ahead.
+  // Steps of 15 ms. The worker waits in the first meetings, until it asks far enough ahead.
   EXPECT_LT(seconds(job.waits[NodeId(1)]), 0.3);
-  // Neither has much more than the other: at the end nobody asks ahead.
+  // Neither worker does much more than the other: near the end they do not ask ahead.
   EXPECT_NEAR(static_cast<double>(job.steps[NodeId(1)]), 100, 10);
 }
 
@@ -301,7 +301,8 @@ TEST(Easgd, LateAtTheirOwnPaceTheExchangeTakesNoTime) {
     const std::vector<float>& w = job.results[NodeId(0)];
     EXPECT_LT(job.loss(w), 0.8 * job.loss(std::vector<float>(w.size(), 0.0F)));
   }
-  // Of five meetings two ways of 5 ms each, and more; one an epoch is over at its end alone.
+  // With five meetings, two transfers of 5 ms each, and more; a single meeting per epoch costs only
+  // at its end.
   EXPECT_GT((took[0] - took[4]).count(), Duration(std::chrono::milliseconds(30)).count());
 }
 
@@ -316,7 +317,7 @@ TEST(Easgd, AlphaOfZeroIsIndependentSgd) {
     Models w = job.initial(4);
     DecentralJob::Steps steps(job);
     while (const auto g = steps.gradients(w)) job.descend(w, *g);
-    // At their own pace equal workers are dealt in the same order.
+    // Asynchronous workers of equal speed get shares in the same order.
     for (std::uint32_t r = 0; in_step && r < 4; ++r)
       DecentralJob::expect_near(job.models[NodeId(r)], w[r]);
     EXPECT_LT(job.loss(job.results[NodeId(0)]), job.loss(w[0]) * 20);
@@ -404,7 +405,7 @@ TEST(DPsgd, SendsAsManyMessagesANodeWhateverTheNumberOfWorkers) {
     job.run(P);
     return job.outcome.messages;
   };
-  // In 10 steps 10 exchanges or one.
+  // 10 exchanges in 10 steps, or one.
   for (const std::size_t P : {4, 8}) EXPECT_EQ(messages(P, 1) - messages(P, 10), 9 * 2 * P);
 }
 
@@ -423,7 +424,7 @@ TEST(DPsgd, ConsensusErrorShrinksByTheRingsEigenvalueAtARateOfZero) {
 }
 
 TEST(ButterflySgd, AfterLog2PStepsEveryUpdateHasMetEveryWorker) {
-  // A mean over all: after log2 P steps of a rate of zero all are alike, whatever they were.
+  // A mean over all: after log2 P steps at rate zero all models are equal, for any initial models.
   Models w(8, std::vector<float>(1));
   for (std::size_t r = 0; r < 8; ++r) w[r][0] = static_cast<float>(r * r);
   const float mean = DecentralJob::mean(w)[0];

@@ -1,4 +1,4 @@
-// What holds for block momentum and elastic averaging beside their oracles (decentral_test.cc).
+// Properties of block momentum and elastic averaging beyond their oracles (decentral_test.cc).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 namespace shoal {
 namespace {
 
-// CNTK scales zeta = P (1 - eta_b).
+// CNTK's scaling: zeta = P (1 - eta_b).
 TEST(Bmuf, CntksScalingAtItsMomentumIsARateOfOne) {
   const Peering& p = find_system("bmuf").recipe.peering;
   for (const std::uint64_t P : {2U, 4U, 7U, 32U}) {
@@ -63,7 +63,7 @@ TEST(Easgd, AtTheirOwnPaceTwoModelsGoOverTheNetworkInTauSteps) {
     job.run(2);
     return static_cast<double>(job.sent[NodeId(0)].value() + job.sent[NodeId(1)].value());
   };
-  // 20 steps of either; the one beside the center sends nothing, the other asks and is answered.
+  // 20 steps each; the worker with the center sends nothing, the other asks and is answered.
   const double model = 5000 * 4;
   EXPECT_NEAR(bytes(1) - bytes(20), 19 * 2 * model, 0.05 * 19 * 2 * model);
 }

@@ -1,4 +1,4 @@
-// Models that meet as encoded differences, and gradients that are streamed encoded.
+// Models that meet as encoded differences, and encoded streams of gradients.
 #include <gtest/gtest.h>
 
 #include "decentral/decentral_job.h"
@@ -17,7 +17,7 @@ DecentralJob encoded(const char* system, const char* encode) {
   return job;
 }
 
-// Messages of one size.
+// Counts messages of one size.
 class Count final : public Observer {
  public:
   explicit Count(std::uint64_t size) : size_(size) {}
@@ -62,7 +62,7 @@ TEST(EncodedMean, AfterTheFirstMeetingOnlyDifferencesAreSent) {
   job.options.peering.tau = 2;
   Count count(message_size("fp16"));
   run_counting(job, 2, count);
-  // 80 steps: 40 meetings, of which the first is of whole models.
+  // 80 steps: 40 meetings, the first of which sends whole models.
   EXPECT_EQ(count.messages, 39U * 2);
 }
 

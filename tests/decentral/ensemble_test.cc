@@ -1,4 +1,4 @@
-// What holds for ensembles: of any predictions, and of models that are trained.
+// Properties of ensembles: for arbitrary predictions, and for trained models.
 #include "decentral/ensemble.h"
 
 #include <gmock/gmock.h>
@@ -42,7 +42,7 @@ TEST(Ensemble, LogLossOfAveragedProbabilitiesIsAtMostTheMeanMembers) {
 }
 
 TEST(Ensemble, AVoteIsOfAnswersAndAMeanOfProbabilities) {
-  // Two members are a little for 0, one is sure of 1.
+  // Two members slightly prefer 0, one is sure of 1.
   const std::vector<float> rows = {0.6F, 0.4F, 0.6F, 0.4F, 0.1F, 0.9F};
   const std::vector<std::int64_t> label = {0};
   EnsembleScore mean, vote;
@@ -73,7 +73,7 @@ TEST(Ensemble, AProblemWithoutClassesIsRefused) {
   EXPECT_THAT(outcome.errors[0].what, testing::HasSubstr("--combine none"));
 }
 
-// ---- Trained
+// ---- Trained ensembles
 
 class Told final : public Journal {
  public:

@@ -1,4 +1,4 @@
-// What holds for systems whose models meet at the workers' own pace.
+// Properties of algorithms whose models meet asynchronously.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

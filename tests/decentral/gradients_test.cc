@@ -1,4 +1,4 @@
-// What holds for systems whose workers send each other gradients: ako, dogwild.
+// Properties of algorithms whose workers send each other gradients: ako, dogwild.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,8 @@ TEST(Ako, OnePartInStepIsSynchronousSgd) {
   for (std::uint32_t r = 0; r < 4; ++r) DecentralJob::expect_near(job.models[NodeId(r)], w[0]);
 }
 
-// Everyone has a queue of sums for every other, of whole gradients; of these one part is emptied.
+// Every worker has, for every other one, a queue of summed gradients; each step sends and clears
+// one part.
 Models partial(const DecentralJob& job, std::size_t P, std::size_t p) {
   Models w = job.initial(P);
   const std::size_t N = w[0].size();
@@ -73,7 +74,7 @@ TEST(Ako, InStepEqualsItsOracle) {
 }
 
 TEST(Ako, EachGradientReachesEachPeerExactlyOnce) {
-  // Whatever the pace: with plain SGD all models have moved by the same gradients in the end.
+  // At any pace: with plain SGD, in the end all models have moved by the same gradients.
   for (const std::uint32_t p : {0U, 1U, 2U, 9U}) {
     DecentralJob job = DecentralJob::like("ako");
     job.options.peering.partitions = p;
@@ -98,7 +99,7 @@ TEST(Ako, BytesAStepAreFlatInTheNumberOfWorkers) {
     job.run(P);
     return static_cast<double>(job.sent[NodeId(1)].value());
   };
-  // All of the model once a step; the rest says which samples were trained on.
+  // The whole model once a step; the remaining bytes tell which samples were trained on.
   const double model = 8400 * 4;
   for (const std::size_t P : {3, 5, 8})
     EXPECT_NEAR((bytes(P, 20) - bytes(P, 10)) / 10, model, 0.01 * model) << P;
@@ -110,7 +111,7 @@ TEST(Dogwild, WithoutLossesGradientsOfOthersAreOneStepLate) {
   DecentralJob job = DecentralJob::like("dogwild");
   job.options.peering.in_step = true;
   job.problem.dimensions = Elements(500);
-  // A gradient takes less than a step, and much longer than the workers begin apart.
+  // Sending a gradient takes less than a step, and much longer than the workers' starts differ.
   Cluster cluster = Cluster::uniform(4, {.latency = 10us, .bytes_per_s = 1e6});
   cluster.ns_per_element = DecentralJob::cluster(4).ns_per_element;
   World world(cluster, {.seed = kDecentralSeed});

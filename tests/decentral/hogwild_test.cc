@@ -1,4 +1,4 @@
-// What holds for hogwild, on dense problems and sparse ones.
+// Properties of hogwild, on dense and sparse problems.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ DecentralJob hogwild(std::uint32_t threads) {
   return job;
 }
 
-// ---- On the quadratic, whose samples move every number
+// ---- On the quadratic, whose samples change every number
 
 TEST(Hogwild, OneThreadIsSequentialSgdBitForBit) {
   DecentralJob job = hogwild(1);
@@ -88,7 +88,7 @@ TEST(Hogwild, RefusesAnOptimizerWithAMemory) {
   EXPECT_THAT(outcome.errors[0].what, testing::HasSubstr("--optimizer sgd"));
 }
 
-// ---- Logistic regression of sparse samples
+// ---- Logistic regression on sparse samples
 
 class SparseProblem : public testing::Test {
  protected:

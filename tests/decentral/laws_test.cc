@@ -1,5 +1,5 @@
-// Laws of models that meet: what is conserved whoever is lost, who waits for whom, how a mean
-// moves; and oracles of those that meet at random.
+// Laws of models that meet: conserved quantities under losses, which workers wait, the motion of
+// the mean; and oracles of the algorithms that meet at random.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,11 +18,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// ---- Nothing is gained or lost where models meet
+// ---- Meetings conserve the sum of the models
 
 class Conservation : public testing::TestWithParam<const char*> {
  protected:
-  // What the checkers of meetings saw, and that they found nothing.
+  // Returns how many meetings the checkers saw; they must report no violation.
   std::uint64_t watched(DecentralJob& job, Duration lost_at) {
     job.options.audit = true;
     job.options.epochs = 2;
@@ -153,10 +153,10 @@ TEST(AdPsgd, OfTwoEqualsItsOracle) {
   DecentralJob job = DecentralJob::like("ad-psgd");
   job.options.peering.in_step = true;
   job.options.peering.tau = 4;
-  job.samples = 120;  // Two meetings: the active one is behind by less than a step after them.
+  job.samples = 120;  // Two meetings: the active worker is behind by less than a step after them.
   job.run(2);
   Models w = job.initial(2);
-  Models at = w;  // what gradients are taken at: the passive one meets while it computes
+  Models at = w;  // where gradients are taken: the passive one meets while it computes
   DecentralJob::Steps steps(job);
   for (std::uint64_t t = 1;; ++t) {
     at[0] = w[0];
@@ -185,7 +185,7 @@ TEST(AdPsgd, NobodyWaitsInACircle) {
       recorder.observe(between);
       World world(DecentralJob::cluster(P), {.seed = kDecentralSeed, .recorder = &recorder});
       job.run(world, P);
-      // Whoever sends a model waits for the other's: the active ones, and for passive ones alone.
+      // Only an active worker sends its model and waits for the answer, and only to a passive one.
       EXPECT_FALSE(between.sent.empty());
       for (const auto& [way, n] : between.sent) {
         EXPECT_EQ(way.first % 2, 0U);
@@ -218,7 +218,7 @@ TEST(DPsgd, TheMeanOfModelsMovesAsSgd) {
 
 TEST(DPsgd, WithoutMeetingsModelsAreIndependent) {
   DecentralJob job = DecentralJob::like("d-psgd");
-  job.options.peering.tau = 1000;  // the one of step 0 finds equal models
+  job.options.peering.tau = 1000;  // the meeting of step 0 finds equal models
   job.run(4);
   Models w = job.initial(4);
   DecentralJob::Steps steps(job);

@@ -1,4 +1,4 @@
-// All workers are lost, and each goes on with what it had of its own when the result was saved.
+// All workers are lost; each resumes with its own state from when the result was saved.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,13 +20,13 @@ DecentralJob two_epochs(const char* system) {
   job.options.epochs = 2;
   job.options.eta = 0.01;
   job.options.rule = default_rule(RuleKind::Momentum);
-  // 10 steps an epoch: at its end the models are apart.
+  // 10 steps an epoch: at its end the models differ.
   job.options.peering.tau = job.options.peering.tau > 1 ? 3 : 1;
   job.options.peering.in_step = true;
   return job;
 }
 
-// All are killed at once, and start again.
+// Kills all workers at once, and restarts them.
 void lose_all(DecentralJob& job, Time when) {
   World world(DecentralJob::cluster(kWorkers), {.seed = kDecentralSeed});
   world.at(when, [&] {

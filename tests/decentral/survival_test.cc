@@ -1,4 +1,4 @@
-// Workers are lost and come back, at any moment; nobody hangs, and every sample is trained on.
+// Workers are lost and come back at any moment: nothing hangs, and every sample is trained on.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -55,8 +55,8 @@ TEST_P(Survival, OneIsLostAndComesBack) {
   }
 }
 
-// Rank 0 reads the models of all where they lie, to save them. When that is cut off it gives back
-// what it has, or their owners would wait for ever before they go on.
+// Rank 0 reads all models in place to save them. If that is interrupted it releases them; otherwise
+// their owners would wait forever.
 TEST(OwnModels, ThoseCollectedAreGivenBackWhenTheViewEnds) {
   const auto run_until = [](Time lost) {
     DecentralJob job = DecentralJob::like("sparknet");

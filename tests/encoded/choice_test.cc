@@ -1,4 +1,4 @@
-// Encodings are chosen by what they are predicted to take: plain where that is as fast.
+// Encodings are chosen by their predicted time; the plain form wins if it is as fast.
 #include "encoded/choice.h"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 namespace shoal {
 namespace {
 
-// Codecs as fast as memory; a link of so many bytes a second.
+// Codecs as fast as memory, and a link of so many bytes a second.
 EncodingCosts costs_of(double bytes_per_s, std::uint64_t members, std::uint64_t hosts) {
   EncodingCosts costs;
   costs.shape = {members, hosts};
@@ -31,20 +31,20 @@ TEST(EncodingChoice, EncodesBehindASlowLinkWhatIsLongEnough) {
     const EncodingCosts slow = costs_of(125e6, members, members);
     EXPECT_EQ(to_string(choose_encoding(slow, kLayer)), "topk:0.01+ef") << members;
     EXPECT_LT(predict_encoded(slow, slow.codecs[2], kLayer), 0.2 * predict_plain(slow, kLayer));
-    // A bias: two latencies are all that it takes.
+    // A bias: only two latencies count.
     EXPECT_EQ(choose_encoding(slow, Elements(16)), Encoding()) << members;
   }
 }
 
 TEST(EncodingChoice, FollowsTheSpeedOfTheCodecs) {
   EncodingCosts costs = costs_of(125e6, 2, 2);
-  costs.codecs[2].encode = 1e-7;  // lists take long here
+  costs.codecs[2].encode = 1e-7;  // lists are slow here
   EXPECT_EQ(to_string(choose_encoding(costs, kLayer)), "onebit+ef");
   for (CodecSpeed& codec : costs.codecs) codec.encode = 1e-6;
   EXPECT_EQ(choose_encoding(costs, kLayer), Encoding());
 }
 
-// It was: a mean over a short sample charged long tensors for finding a threshold.
+// A regression: a mean over a short sample charged long tensors for finding a threshold.
 TEST(EncodingChoice, WhatACodecTakesOnceCountsForShortTensorsAlone) {
   EncodingCosts costs = costs_of(125e6, 2, 2);
   costs.codecs[2].once = 2e-4;
@@ -52,8 +52,8 @@ TEST(EncodingChoice, WhatACodecTakesOnceCountsForShortTensorsAlone) {
   EXPECT_EQ(to_string(choose_encoding(costs, Elements(20'000))), "onebit+ef");
 }
 
-// It was: three short tensors of six were encoded to save 0.01 ms of 3.76, and the step took a
-// third longer.
+// A regression: three short tensors of six were encoded to save 0.01 ms of 3.76, and the step took
+// a third longer.
 TEST(EncodingChoice, IsPlainAsAWholeWhereLittleIsSaved) {
   EncodingCosts costs = costs_of(3e9, 2, 2);
   costs.codecs[1].encode = costs.codecs[1].decode = 1e-12;
@@ -62,7 +62,7 @@ TEST(EncodingChoice, IsPlainAsAWholeWhereLittleIsSaved) {
     if (&codec != &costs.codecs[1]) codec.encode = 1e-6;
   const std::vector<Cut> both = {{Elements(0), kLayer}, {kLayer, Elements(20'000)}};
   EXPECT_EQ(choose_encodings(costs, both), std::vector<Encoding>(2, parse_encoding("onebit+ef")));
-  // As long an element as plain: what is left to save is a latency.
+  // As expensive per element as plain: only a latency can be saved.
   costs.codecs[1].encode = predict_plain(costs, kLayer) / static_cast<double>(kLayer.value());
   costs.codecs[1].once = 0;
   const bool short_one = choose_encoding(costs, Elements(20'000)) != Encoding();

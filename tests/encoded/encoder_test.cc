@@ -1,4 +1,4 @@
-// The encoder: what it keeps, when it counts, and what it refuses.
+// The encoder: its residuals, when they are committed, and what it refuses.
 #include "encoded/encoder.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ struct Bench {
                 Substance::Real),
         g(node.endpoint, Elements(kElements), Substance::Real) {}
 
-  // The message of a gradient; the step is not committed.
+  // Returns the message of a gradient; the step is not committed.
   std::vector<std::byte> encode(std::uint64_t t) {
     encoder.begin(Step(t), 0, Rank(0));
     std::ranges::copy(gradient_of(0, t, kElements), g.all().data().begin());
@@ -127,7 +127,8 @@ TEST(Encoder, AMessageOfSomethingElseIsCorruptAndNamesItsSender) {
     longer.resize(message.size() + 4);
     EXPECT_THROW(bench.encoder.decode({longer.data(), Bytes(longer.size())}, all, NodeId(5)),
                  Corrupt);
-    // Every byte of it turned around: an error that says so, or other numbers; never anything wild.
+    // Each byte inverted in turn: an error that tells so, or other numbers, but no crash or
+    // overrun.
     std::size_t refused = 0;
     for (std::size_t i = 0; i < message.size(); ++i) {
       std::vector<std::byte> wrong = message;
@@ -168,7 +169,8 @@ TEST(Encoder, APieceIsClippedToItsWorkersPart) {
   });
 }
 
-// Over four epochs of warm-up all of the momentum is sent or waits; then what is sent forgets it.
+// During four epochs of warm-up all momentum is sent or kept; afterwards sent elements forget
+// theirs.
 TEST(Encoder, WarmupKeepsTheMomentumOfWhatIsSent) {
   alone([](Node& node) {
     constexpr std::size_t kPiece = 1'000;
@@ -193,7 +195,8 @@ TEST(Encoder, WarmupKeepsTheMomentumOfWhatIsSent) {
   });
 }
 
-// u <- mu u + g; v <- v + u; both begin anew where v was sent; what goes whole keeps u.
+// u <- mu u + g; v <- v + u; both restart at zero where v was sent; tensors that are sent whole
+// keep u.
 TEST(Encoder, MomentumIsCorrectedAsInTheOracle) {
   alone([](Node& node) {
     constexpr double kMu = 0.9;

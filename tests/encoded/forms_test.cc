@@ -1,5 +1,5 @@
-// Every form of an encoded sum is right for any number of members, in every world: the sum where
-// nothing is left out, the same bits everywhere, and nothing lost where something is.
+// Every form of an encoded sum, for any number of members, in every world: the exact sum if the
+// encoding is lossless, the same bits everywhere, and sent plus kept values if it is lossy.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -41,7 +41,7 @@ std::string name_of(const testing::TestParamInfo<Case>& info) {
 
 INSTANTIATE_TEST_SUITE_P(Worlds, EncodedSum, testing::ValuesIn(cases()), name_of);
 
-// What the members of a job do: steps whose gradients are summed, half of them as they come.
+// The program of a member: steps that sum gradients, half of them as their pieces become ready.
 struct Member {
   Member(Node& node, const Encoding& encoding, std::uint64_t n = kFormElements)
       : encoder(node.endpoint, {encoding, Seed(3)}, uneven_pieces(n), Substance::Real),
@@ -86,8 +86,8 @@ TEST_P(EncodedSum, IsTheSumWhereNothingIsLeftOut) {
   }
 }
 
-// Sent and kept is all: over ten steps, the sums that all got and the residuals that all have left
-// are the gradients that all had.
+// Sent plus kept values are complete: over ten steps, the sums that all received and the residuals
+// that are left add up to all gradients.
 TEST_P(EncodedSum, LosesNothingAndHasTheSameBitsEverywhere) {
   const auto [form, kind] = GetParam();
   for (const char* text : {"topk:0.05+ef", "onebit+ef"}) {
@@ -126,7 +126,7 @@ TEST_P(EncodedSum, LosesNothingAndHasTheSameBitsEverywhere) {
         EXPECT_NEAR(sent[i] + kept[i], all[i], 2e-3) << text << " P=" << P << " at " << i;
         waits += std::abs(kept[i]);
       }
-      EXPECT_GT(waits, 0) << text;  // or nothing was left out
+      EXPECT_GT(waits, 0) << text;  // otherwise nothing was left out
     }
   }
 }

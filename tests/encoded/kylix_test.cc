@@ -1,4 +1,4 @@
-// Lists whose places persist: the sum that lists have otherwise, bit for bit, in values alone.
+// Lists with persistent indices: bit for bit the same sum as lists, sending only values.
 #include "encoded/kylix.h"
 
 #include <gtest/gtest.h>
@@ -18,9 +18,10 @@ namespace shoal {
 namespace {
 
 constexpr std::uint64_t kHead = 16;
-constexpr std::uint64_t kEvery = 10;  // one element of so many is not zero
+constexpr std::uint64_t kEvery = 10;  // one element in so many is not zero
 
-// Places of a worker, the same for all steps of a version; `shared`: those of worker 0 for all.
+// A worker's gradient with the same indices in all steps of a version; `shared`: worker 0's indices
+// for all.
 std::vector<float> listed_gradient(std::uint64_t worker, std::uint64_t step, std::uint64_t n,
                                    std::uint64_t version, bool shared = false) {
   std::vector<float> g = gradient_of(worker, step, n);
@@ -47,7 +48,7 @@ struct Lister {
   Arena g;
 };
 
-// Bytes that each member sent in each step, by rank; `version` of a member and step.
+// The bytes that each member sent in each step, by rank. `version`: of a member and step.
 using Versions = std::function<std::uint64_t(std::uint64_t, std::uint64_t)>;
 std::vector<std::vector<std::uint64_t>> bytes_of(std::uint32_t P, std::uint64_t n,
                                                  std::uint64_t steps, const Versions& version,
@@ -86,7 +87,7 @@ class KylixSum : public testing::TestWithParam<WorldKind> {};
 INSTANTIATE_TEST_SUITE_P(Worlds, KylixSum, testing::ValuesIn(kWorldKinds),
                          [](const auto& world) { return to_string(world.param); });
 
-// Places change at one member, then at another, and back: what is summed is what lists sum to.
+// Indices change at one member, then at another, and back: the sums equal those of lists.
 TEST_P(KylixSum, EqualsThatOfSparseBitForBit) {
   for (std::uint32_t P = 1; P <= 8; ++P)
     for (const std::uint64_t n : {100U, 2'000U, 20'000U, 40'000U}) {
@@ -137,8 +138,8 @@ TEST_P(KylixSum, OfWhatCodecsChooseEqualsThatOfSparse) {
 }
 
 TEST(Kylix, SendsValuesAloneWhilePlacesPersist) {
-  // Degrees of 2, 2, 2; of 4 and 2; of 8. All have the same places, so that every list has the
-  // same length: the bytes are those of the header.
+  // Degrees of 2, 2, 2; of 4 and 2; of 8. All have the same indices, so that every list has the
+  // same length: the bytes follow the formula of the header.
   for (const std::uint64_t n : {2'000U, 20'000U, 40'000U}) {
     const std::uint64_t k = n / kEvery;
     std::uint64_t messages = 0;
@@ -148,7 +149,7 @@ TEST(Kylix, SendsValuesAloneWhilePlacesPersist) {
     const std::uint64_t values = 2 * 7 * 4 * k;  // of all eight: 8 x 2 (P-1)/P v k
     EXPECT_EQ(sum_of(bytes, 1), values + 8 * messages * kHead) << n;
     EXPECT_EQ(sum_of(bytes, 2), sum_of(bytes, 1)) << n;
-    // Once, places as well: of one in ten, a bit for each element of the part is shorter than 32.
+    // Once also the indices: with one in ten, a bitmap of the part is shorter than 32-bit indices.
     const std::uint64_t places = 2 * 7 * n / 8;
     EXPECT_GE(sum_of(bytes, 0), sum_of(bytes, 1) + places) << n;
     EXPECT_LE(sum_of(bytes, 0), sum_of(bytes, 1) + places + 8 * messages * 4) << n;
@@ -169,13 +170,13 @@ TEST(Kylix, NoticesAChangeOfAnySingleMember) {
   constexpr std::uint64_t kN = 2'000, kSteps = 5;
   for (const std::uint32_t P : {2U, 5U, 8U})
     for (std::uint64_t who = 0; who < P; ++who) {
-      // bytes_of sees to it that every sum is right.
+      // bytes_of checks that every sum is right.
       const auto bytes = bytes_of(
           P, kN, kSteps,
           [&](std::uint64_t r, std::uint64_t t) { return r == who && t >= 3 ? 1U : 0U; }, true);
       EXPECT_LT(sum_of(bytes, 1), sum_of(bytes, 0));
       EXPECT_GT(sum_of(bytes, 2), sum_of(bytes, 3)) << who << " of " << P;
-      // The sum has twice the places from then on; they are remembered, too.
+      // From then on the sum has twice as many indices; they are remembered, too.
       EXPECT_EQ(sum_of(bytes, 4), sum_of(bytes, 3)) << who << " of " << P;
       EXPECT_GT(sum_of(bytes, 3), sum_of(bytes, 1)) << who << " of " << P;
     }
@@ -236,7 +237,7 @@ std::vector<std::byte> message_of(const KylixList& list, KylixPart part, bool pl
 
 TEST(Kylix, AMessageOfSomethingElseIsCorrupt) {
   constexpr KylixPart kPart{100, 200};
-  for (const std::uint64_t every : {1U, 3U, 50U}) {  // all places, bits, a list
+  for (const std::uint64_t every : {1U, 3U, 50U}) {  // all indices, a bitmap, a list
     KylixPattern of_sender;
     KylixList list;
     std::vector<std::uint32_t> at;
@@ -250,7 +251,7 @@ TEST(Kylix, AMessageOfSomethingElseIsCorrupt) {
     };
     EXPECT_EQ(read(good, nullptr).pattern->at, at);
     EXPECT_EQ(read(values, list.pattern).value, list.value);
-    // Values alone where nothing, or something else, is remembered.
+    // Values alone, while no indices or other indices are remembered.
     EXPECT_THROW(read(values, nullptr), Corrupt);
     KylixPattern other;
     remember(other, std::vector<std::uint32_t>(at.size(), 100));
@@ -259,7 +260,7 @@ TEST(Kylix, AMessageOfSomethingElseIsCorrupt) {
       EXPECT_THROW(read({good.begin(), good.begin() + static_cast<std::ptrdiff_t>(size)}, nullptr),
                    Corrupt)
           << size;
-    // Every byte turned around: an error that says so, or other values at the same places.
+    // Each byte inverted: an error that tells so, or other values at the same indices.
     for (std::size_t i = 0; i < good.size(); ++i) {
       std::vector<std::byte> wrong = good;
       wrong[i] ^= std::byte{0xff};
@@ -280,7 +281,7 @@ TEST(Kylix, AMalformedMessageNamesItsSender) {
     const Group group = group_of(node);
     constexpr std::uint64_t kN = 100, kFirstLayer = 2;
     if (group.rank == Rank(1)) {
-      // Values alone, of places that it never told.
+      // Values alone, for indices that were never sent.
       KylixPattern pattern;
       const KylixList list{remember(pattern, std::vector<std::uint32_t>{3, 7}), {1, 2}};
       const std::vector<std::byte> bytes = message_of(list, {0, 50}, false);
@@ -300,7 +301,7 @@ TEST(Kylix, AMalformedMessageNamesItsSender) {
   EXPECT_NE(error.find("not those that are remembered"), std::string::npos) << error;
 }
 
-// A part of a random choice that is held for three steps.
+// A random choice of elements that is kept for three steps.
 TEST(Kylix, RandomChoicesThatAreHeldSendTheirPlacesOnce) {
   constexpr std::uint64_t kN = 4'000;
   std::vector<std::uint64_t> bytes;

@@ -1,4 +1,4 @@
-// Factors of low rank are summed; what they do not hold waits.
+// Low-rank factors are summed; the residual keeps the rest.
 #include "encoded/low_rank.h"
 
 #include <gtest/gtest.h>

@@ -61,13 +61,13 @@ TEST(SparseSum, RefusesWhatIsNoneOfItsSize) {
   refused({});
   refused({good.begin(), good.end() - 4});
   std::vector<std::byte> wrong = good;
-  wrong[4] = std::byte{200};  // a place beyond the range
+  wrong[4] = std::byte{200};  // an index beyond the range
   refused(wrong);
   wrong = good;
   std::swap(wrong[4], wrong[8]);  // not in order
   refused(wrong);
   wrong = good;
-  wrong[0] = wrong[1] = wrong[2] = wrong[3] = std::byte{0xff};  // says that it is a full range
+  wrong[0] = wrong[1] = wrong[2] = wrong[3] = std::byte{0xff};  // claims to be a full range
   refused(wrong);
 }
 

@@ -1,6 +1,6 @@
-// libFuzzer: no input may make a codec do anything but decode it or throw Corrupt; lists hold
-// rising places and finite numbers, and say the same as sums. The first two bytes choose the codec
-// and the number of elements, the rest is what came from a peer. Built with clang only.
+// libFuzzer: for any input a codec decodes it or throws Corrupt; decoded lists have rising indices
+// and finite numbers, and equal the decoded sums. The first two bytes choose the codec and the
+// number of elements, the rest is the message of a peer. Built with clang only.
 //
 //   build/clang/tests/codec_fuzz -max_total_time=60
 #include <cmath>
@@ -39,10 +39,10 @@ const std::vector<std::unique_ptr<Codec>>& codecs() {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 2) return 0;
   const Codec& codec = *codecs()[data[0] % codecs().size()];
-  // Around one block of 512 as well as few.
+  // Small numbers of elements, and numbers around a block of 512.
   const std::size_t n = data[1] < 128 ? data[1] : 512 + data[1] - 192;
   const std::span in(reinterpret_cast<const std::byte*>(data) + 2, size - 2);
-  // On the heap and just as long: a write beside it is found.
+  // On the heap, with the exact size: the sanitizer finds a write outside.
   std::vector<float> sum(n);
   bool sound = true;
   try {

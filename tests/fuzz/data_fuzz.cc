@@ -1,6 +1,6 @@
-// libFuzzer: no file may make a parser of src/data do anything but open it or throw DataError or
-// ConfigError. The first byte chooses the format and the options, the rest is the file, or for the
-// last choice the spec. Built with clang only.
+// libFuzzer: for any file, a parser of src/data opens it or throws DataError or ConfigError. The
+// first byte chooses the format and the options; the rest is the file, or the spec for the last
+// choice. Built with clang only.
 //
 //   build/clang/tests/data_fuzz -max_total_time=60
 #include <cstdlib>
@@ -11,7 +11,7 @@ namespace {
 
 using namespace shoal;
 
-// Where there are other files to a dataset they are sound.
+// If a dataset has other files, they are valid.
 struct Choice {
   std::string spec, path;
   MemoryFiles files;
@@ -45,7 +45,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   choice.files[choice.path] = choice.spec.empty() ? "1,2\n3,4\n5,6\n" : content;
   try {
     if (choice.spec.empty()) {
-      // Only opened: a spec may well ask for samples of gigabytes.
+      // Only opened: a spec may ask for samples of gigabytes.
       open_dataset(content, options, choice.files.opener());
     } else {
       open_and_read(choice.spec, choice.files.opener(), options);

@@ -1,5 +1,5 @@
-// libFuzzer: no input may make decode_header do anything but accept or throw Corrupt naming the
-// peer; what it accepts is what encode_header makes. Built with clang only.
+// libFuzzer: decode_header accepts any input or throws Corrupt naming the peer; encode_header
+// reproduces every accepted input. Built with clang only.
 //
 //   build/clang/tests/header_fuzz -max_total_time=60
 #include <cstdlib>
@@ -33,8 +33,7 @@ void decode(std::span<const std::byte> bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::span input(reinterpret_cast<const std::byte*>(data), size);
   decode(input);
-  // The same with magic, version and checksum put right, so that the fields behind them are
-  // reached.
+  // The same with a valid magic, version and checksum, so that the later fields are reached.
   if (size < kHeaderSize) return 0;
   std::vector<std::byte> sealed(input.begin(), input.end());
   const HeaderBytes right = encode_header(Header());

@@ -1,6 +1,5 @@
-// libFuzzer: no input may make parse_safetensors do anything but accept or throw Corrupt or
-// DataError naming the file; what it accepts, written again, is read as the same. Built with clang
-// only.
+// libFuzzer: parse_safetensors accepts any input or throws Corrupt or DataError naming the file; an
+// accepted file, written again, reads the same. Built with clang only.
 //
 //   build/clang/tests/safetensors_fuzz -max_total_time=60
 #include <cstdlib>
@@ -44,8 +43,8 @@ void parse(std::span<const std::byte> bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::span input(reinterpret_cast<const std::byte*>(data), size);
   parse(input);
-  // The same as a header of the right length, so that the JSON is reached; its first byte says how
-  // much of the input is data.
+  // The input as a header of the right length, so that the JSON parser is reached; its first byte
+  // tells how much of the input is data.
   if (size == 0) return 0;
   const std::size_t tail = std::min<std::size_t>(data[0], size - 1);
   std::vector<std::byte> file(8);

@@ -1,4 +1,4 @@
-// Ranks dealt to hosts, and words quoted for the shell there.
+// Dealing ranks to hosts, and quoting words for the shell there.
 #include "launch/hosts.h"
 
 #include <gmock/gmock.h>
@@ -57,7 +57,7 @@ TEST(Remote, TheTokenIsNowhereInTheCommand) {
 }
 
 TEST(Remote, AnotherCommandThanSshMayHaveArguments) {
-  // It must neither ask for a password nor wait for a host that is gone.
+  // ssh must neither ask for a password nor wait for a host that is gone.
   EXPECT_THAT(ssh_words(""),
               testing::ElementsAre("ssh", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=5"));
   EXPECT_EQ(ssh_words("my-ssh -p  22"), (std::vector<std::string>{"my-ssh", "-p", "22"}));

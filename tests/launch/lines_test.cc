@@ -1,4 +1,4 @@
-// Whole lines out of a stream of bytes.
+// Splits a stream of bytes into whole lines.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// Which process of a job this is, from what each launcher sets.
+// A process's place in its job, from the variables that each launcher sets.
 #include "launch/place.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,5 @@
-// Prints its Place, as JSON on one line; with --secret also the job's token, which only a test may.
+// Prints its Place as one line of JSON; with --secret also the job's token, which only a test may
+// do.
 #include <fmt/core.h>
 
 #include <cstdio>

@@ -49,7 +49,7 @@ class Processes : public testing::Test {
     std::ifstream file(folder_.path() / name, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  // The pid that a script has written there; waits for it.
+  // Waits for the pid that a script writes to the file.
   pid_t pid_in(const char* name) const {
     while (true) {
       const std::string number = text(name);
@@ -58,14 +58,14 @@ class Processes : public testing::Test {
     }
   }
   std::string path(const char* name) const { return folder_.path() / name; }
-  // Dead, or a zombie that its new parent has not collected yet.
+  // Dead, or a zombie that its new parent has not reaped yet.
   static bool is_dead(pid_t pid) {
     std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
     std::string stat;
     std::getline(file, stat);  // empty also if it dies between being opened and being read
     return stat.empty() || stat.find(") Z") != std::string::npos;
   }
-  // A killed process closes its files, which is what its group sees, before it is counted as dead.
+  // A killed process closes its files, which its group notices, before it counts as dead.
   static bool dies(pid_t pid) {
     for (int i = 0; i < 10'000 && !is_dead(pid); ++i) std::this_thread::sleep_for(1ms);
     return is_dead(pid);
@@ -81,7 +81,7 @@ class Processes : public testing::Test {
 };
 
 TEST_F(Processes, AllOfTheirOutputIsReadBeforeTheirExitIsTold) {
-  // More than a pipe and the queue hold, and the process is dead long before it is read.
+  // More than a pipe and the queue hold; the process is dead long before its output is read.
   ProcessPlan plan = shell("head -c 3000000 /dev/zero; printf end >&2; kill -9 $$");
   plan.raw = true;
   group_->start(4, plan);
@@ -133,7 +133,7 @@ TEST_F(Processes, WhatIgnoresTheRequestToEndIsKilledAfterTheGrace) {
 TEST_F(Processes, ASignalReachesAllAndTheirChildren) {
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
     const std::string name = path(rank == 0 ? "pid0" : "pid1");
-    // The outer shell waits for the inner one, which says that it was reached.
+    // The outer shell waits for the inner one, which reports that it was reached.
     group_->start(
         rank, shell("trap 'true' USR1; sh -c 'trap \"echo got it; exit 0\" USR1; echo $$ >" + name +
                     "; while :; do sleep 0.01; done'; exit 5"));
@@ -190,7 +190,7 @@ TEST_F(Processes, ARankCanBeStartedAgainWhenItsExitIsTold) {
 
 TEST_F(Processes, TheTokenComesByADescriptorAndNothingOfOursIsInherited) {
   std::set<std::string> expected = {"0", "1", "2", "3"};
-  // What whoever started this test has left open for all.
+  // Descriptors that this test inherited.
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
     const std::string number = entry.path().filename();
     const int flags = fcntl(std::stoi(number), F_GETFD);
@@ -205,7 +205,7 @@ TEST_F(Processes, TheTokenComesByADescriptorAndNothingOfOursIsInherited) {
   std::string line;
   ASSERT_TRUE(std::getline(lines, line));
   EXPECT_EQ(line, "the secret");
-  std::vector<std::string> others;  // ls itself reads the folder by one
+  std::vector<std::string> others;  // ls itself has one descriptor for the folder
   while (std::getline(lines, line))
     if (expected.erase(line) == 0) others.push_back(line);
   EXPECT_THAT(expected, testing::IsEmpty());

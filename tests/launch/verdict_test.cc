@@ -1,4 +1,4 @@
-// What the end of a process means for the job.
+// How the end of a process affects the job.
 #include "launch/verdict.h"
 
 #include <gtest/gtest.h>

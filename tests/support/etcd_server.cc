@@ -42,8 +42,7 @@ std::string http_url(int port) { return "http://127.0.0.1:" + std::to_string(por
 // Replaces this process by etcd; `arguments` and `log` were made before the fork.
 [[noreturn]] void become(std::vector<char*>& arguments, int log, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent)
-    _exit(126);  // The parent died before the request to die with it was in effect.
+  if (getppid() != parent) _exit(126);  // The parent died before prctl took effect.
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
