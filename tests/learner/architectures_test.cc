@@ -22,7 +22,7 @@ Totals totals_of(std::string_view name) {
   return totals;
 }
 
-// As other implementations of the same networks count them.
+// The counts of other implementations of the same networks.
 TEST(Architectures, HaveAsManyParametersAsTheirNetworks) {
   EXPECT_EQ(totals_of("alexnet").parameters, 60'965'224U);
   EXPECT_EQ(totals_of("vgg-a").parameters, 132'863'336U);
@@ -33,7 +33,7 @@ TEST(Architectures, HaveAsManyParametersAsTheirNetworks) {
   EXPECT_EQ(totals_of("gpt2-small").parameters, 124'439'808U);
 }
 
-// Multiplications and additions, in 10^9, as their papers have them, or what is known of them.
+// Multiplications and additions, in 10^9, from the papers or other known counts.
 TEST(Architectures, WorkAsMuchAsTheirNetworks) {
   const auto gflops = [](const char* name) { return totals_of(name).flops * 1e-9; };
   EXPECT_NEAR(gflops("alexnet"), 2 * 0.724, 0.01);
@@ -42,7 +42,7 @@ TEST(Architectures, WorkAsMuchAsTheirNetworks) {
   EXPECT_NEAR(gflops("resnet-50"), 2 * 4.09, 0.02);
   EXPECT_NEAR(gflops("resnet-152"), 2 * 11.5, 0.1);
   EXPECT_NEAR(gflops("densenet-121"), 2 * 2.83, 0.05);
-  // Two for each weight that a token meets, and its attention.
+  // Two for each weight applied to a token, and the attention.
   EXPECT_NEAR(gflops("gpt2-small"), 2 * 0.124 * 1024 + 12 * 4 * 1.024 * 1.024 * 0.768, 1);
 }
 

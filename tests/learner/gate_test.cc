@@ -1,4 +1,4 @@
-// ParameterGate: who waits for which parameters, and until when.
+// ParameterGate: which waits end, and when.
 #include "learner/gate.h"
 
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ TEST(ParameterGate, AThreadWaitsUntilItsRangeIsThereOrRefused) {
     } catch (const Cancelled&) {
       refused = true;
     }
-    gate.wait(env, Elements(5), Elements(5));  // which is there, whatever became of the rest
+    gate.wait(env, Elements(5), Elements(5));  // which has arrived, whatever became of the others
   });
   gate.came(Elements(0), Elements(10));
   gate.refuse();

@@ -54,7 +54,7 @@ TEST(Quadratic, TheGradientDoesNotDependOnHowManyBucketsItComesIn) {
     learner.initialize(w.all());
     const auto ready = run(buckets_of(learner, env, w.all(), g.all(), first_samples(5)));
     EXPECT_EQ(ready.size(), buckets);
-    // Last layer first, end to end.
+    // Last layer first, without gaps.
     Elements end = Elements(100);
     for (std::size_t b = 0; b < ready.size(); ++b) {
       EXPECT_EQ(ready[b].bucket, b);

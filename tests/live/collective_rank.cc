@@ -32,7 +32,7 @@ float coded(std::uint64_t r, std::uint64_t i) {
   return static_cast<float>((r + 1) * (i % 1000 + 1));
 }
 
-// The buffers of all of them, of n elements for each member.
+// The buffers of all collectives, of n elements for each member.
 struct Memory {
   Memory(Node& node, std::uint64_t n)
       : data(node.endpoint, Elements(n), Substance::Real),
@@ -110,7 +110,7 @@ Task<void> worker(Node& node, std::size_t P) {
     Memory memory(node, n);
     co_await sums(group, memory, operation);
     co_await others(group, memory, operation);
-    // Nobody frees what another may still read.
+    // No rank frees memory that another may still read.
     co_await barrier(group, ++operation);
   }
   co_await node.endpoint.retire(kGroup, group.view->generation);

@@ -36,7 +36,7 @@ LiveJob::LiveJob(const LiveJobOptions& options) : path_(folder_.path()), options
   launcher_ = fork();
   if (launcher_ < 0) throw std::runtime_error("fork");
   if (launcher_ > 0) return;
-  prctl(PR_SET_PDEATHSIG, SIGKILL);  // The launcher's own children end with it.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // The launcher's own children end with it, too.
   const int file = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
   dup2(file, STDOUT_FILENO);
   dup2(file, STDERR_FILENO);
@@ -63,7 +63,7 @@ RankLog LiveJob::log(std::uint32_t rank) const {
   std::ifstream file(path_ + "/rank-" + std::to_string(rank) + ".log");
   std::string line;
   while (std::getline(file, line)) {
-    if (file.eof()) break;  // Without its newline: it is still being written.
+    if (file.eof()) break;  // Without a newline the line is still being written.
     std::istringstream words(line);
     std::string what;
     words >> what;

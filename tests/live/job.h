@@ -1,4 +1,4 @@
-// A job of real processes, started by `shoal launch`, as its logs tell it (see rank.cc).
+// A job of real processes, started by `shoal launch`, as its logs report it (see rank.cc).
 #pragma once
 
 #include <sys/types.h>
@@ -29,7 +29,7 @@ struct LiveView {
   std::uint64_t members = 0;
 };
 
-// What one rank has written so far, in all its processes.
+// The log of one rank, in all its processes, so far.
 struct RankLog {
   std::vector<pid_t> pids;
   std::vector<LiveView> views;
@@ -45,7 +45,7 @@ struct LiveJobOptions {
   std::vector<std::string> rank = {};  // further arguments
 };
 
-// Thread safety: none. Ends every process it has started when it goes.
+// Thread safety: none. The destructor ends all processes that it has started.
 class LiveJob {
  public:
   explicit LiveJob(const LiveJobOptions& options);
@@ -55,13 +55,13 @@ class LiveJob {
 
   RankLog log(std::uint32_t rank) const;
   pid_t pid(std::uint32_t rank) const { return log(rank).pids.back(); }
-  // True as soon as it holds; false when it does not within a minute.
+  // Returns true as soon as it holds; false if it does not within a minute.
   static bool eventually(const std::function<bool()>& holds);
   // All ranks are in one view and have made a step in it.
   bool all_in_step() const;
-  // When the first of the others has made a step in a view of fewer than all, after `since`.
+  // The time of the first step, by a rank other than `without`, in a view seen after `since`.
   std::optional<Nanoseconds> recovered(Nanoseconds since, std::uint32_t without) const;
-  int wait();                  // for the end of the launcher; its status
+  int wait();                  // for the end of the launcher; returns its status
   std::string output() const;  // of the launcher and all ranks
   const std::string& folder() const { return path_; }
   pid_t launcher() const { return launcher_; }

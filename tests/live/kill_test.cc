@@ -1,5 +1,5 @@
-// Real processes that are really killed, frozen and cut off. No test here asserts a time: each
-// prints what it took, and tools/failure-times holds the medians against what is promised.
+// Real processes that are killed, frozen and cut off. No test here asserts a time: each prints its
+// times, and tools/failure-times compares the medians with the promised ones.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How often each test strikes; tools/failure-times sets it higher.
+// The number of strikes per test; tools/failure-times raises it.
 int strikes(int usual) {
   const char* const asked = std::getenv("SHOAL_STRIKES");
   return asked == nullptr ? usual : std::atoi(asked);
@@ -30,7 +30,7 @@ void print_times(const std::string& what, std::vector<Nanoseconds> took) {
               static_cast<double>(took.back()) / 1e6);
 }
 
-// Every rank that has finished has the same parameters.
+// All ranks that have finished have the same parameters.
 void expect_equal_ends(const LiveJob& job, std::uint32_t ranks) {
   std::optional<std::string> hash;
   for (std::uint32_t r = 0; r < ranks; ++r) {
@@ -41,8 +41,8 @@ void expect_equal_ends(const LiveJob& job, std::uint32_t ranks) {
   }
 }
 
-// No rank makes a step twice, and none is left out by all: whoever comes back goes on where the
-// others are.
+// No rank makes a step twice, and none is left out by all: a restarted rank continues at the
+// others' step.
 void expect_every_step_once(const LiveJob& job, std::uint32_t ranks) {
   std::set<std::uint64_t> made;
   for (std::uint32_t r = 0; r < ranks; ++r) {
@@ -69,7 +69,7 @@ class Killed : public testing::TestWithParam<const char*> {
 };
 INSTANTIATE_TEST_SUITE_P(Transports, Killed, testing::Values("shm", "ucx"));
 
-// Strikes at random moments, again and again.
+// Kills ranks repeatedly, at random moments.
 void kill_and_recover(const LiveJobOptions& options, int times, const std::string& what) {
   LiveJob job(options);
   std::mt19937 random(7);
@@ -94,7 +94,8 @@ TEST_P(Killed, SurvivorsMakeTheNextStepAndTheKilledComesBack) {
   kill_and_recover(options(), strikes(4), std::string("SIGKILL, ") + GetParam());
 }
 
-// Four megabytes of gradients a step and hardly any work: most moments are inside a transfer.
+// Four megabytes of gradients a step and hardly any computation: most moments are during a
+// transfer.
 TEST_P(Killed, AlsoInsideATransfer) {
   LiveJobOptions o = options();
   o.rank = {"--transports", GetParam(), "--dimensions", "1000000", "--batch", "4"};
@@ -138,7 +139,7 @@ TEST_P(Killed, AFrozenRankIsEvictedAndRejoinsWhenItThaws) {
   print_times(std::string("SIGSTOP, ") + GetParam(), took);
 }
 
-// It finds the result where the others have left it.
+// It finds the result that the others have left.
 TEST_P(Killed, ARankThatComesBackWhenAllOthersHaveLeftFinishesToo) {
   LiveJobOptions o = options();
   o.steps = 30;
@@ -149,7 +150,7 @@ TEST_P(Killed, ARankThatComesBackWhenAllOthersHaveLeftFinishesToo) {
   expect_equal_ends(job, 4);
 }
 
-// Rank 2 lives, and does nothing: whoever waits for it says so, and what it says itself.
+// Rank 2 lives, and does nothing: the ranks that wait for it report that, and its last message.
 TEST_P(Killed, AHangIsReportedWithWhoIsMissingAndWhy) {
   LiveJobOptions o = options();
   o.rank.insert(o.rank.end(), {"--hang-rank", "2"});
@@ -170,7 +171,7 @@ TEST_P(Killed, AJobWithoutFaultsEndsWithEqualParameters) {
   expect_equal_ends(job, 4);
 }
 
-// Who coordinates, as the store's member says in its log.
+// The coordinator, according to the log of the member with the store.
 std::optional<std::uint32_t> coordinator_of(const LiveJob& job) {
   const std::string text = job.output();
   std::optional<std::uint32_t> rank;
@@ -220,7 +221,7 @@ TEST(WithEtcd, TrainingDoesNotNoticeThatEtcdRestartsOrLosesAMember) {
   };
   etcd.stop(0, SIGKILL);
   EXPECT_TRUE(goes_on()) << job.output();
-  std::this_thread::sleep_for(3s);  // Longer than any lease of a member that counts on that one.
+  std::this_thread::sleep_for(3s);  // Longer than any lease that others hold against it.
   etcd.start(0);
   for (std::size_t i = 0; i < 3; ++i) {
     etcd.stop(i);

@@ -1,5 +1,5 @@
-// One rank of a job that trains the quadratic, for the tests that kill it. Says what it does in a
-// file of its own, a line an event:
+// One rank of a job that trains the quadratic, for the tests that kill it. Logs to a file of its
+// own, one line per event:
 //
 //   pid 4711
 //   view NANOSECONDS GENERATION MEMBERS
@@ -27,7 +27,7 @@ namespace {
 
 constexpr Seed kSeed{2026};
 
-// Thread safety: the loop's thread. Unbuffered: what happened before a SIGKILL is in the file.
+// Thread safety: the loop's thread. Unbuffered: events before a SIGKILL are in the file.
 class Log final : public Observer {
  public:
   explicit Log(const std::string& path)
@@ -66,7 +66,7 @@ struct Options {
   std::uint64_t steps = 1000;
   std::uint64_t dimensions = 50'000;
   std::uint64_t batch = 64;
-  std::int64_t hang_rank = -1;  // which sleeps for ever when it has joined
+  std::int64_t hang_rank = -1;  // sleeps forever after joining
 };
 
 Task<void> worker(Node& node, const Options& o) {

@@ -1,4 +1,4 @@
-// The store in memory: the suite of all stores, and when its leases end.
+// The store in memory: the suite of all stores, and the end of leases.
 #include "membership/embedded_store.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ TEST_P(EmbeddedStoreSuite, Passes) {
 INSTANTIATE_TEST_SUITE_P(Store, EmbeddedStoreSuite, testing::ValuesIn(store_cases()),
                          [](const auto& c) { return c.param.name; });
 
-// A clock that only the test moves, and tasks that wait by it.
+// A clock that only the test moves, and tasks that wait for it.
 class EmbeddedStoreByHand : public testing::Test {
  protected:
   EmbeddedStoreByHand() { env.manual = true; }
@@ -79,7 +79,7 @@ TEST_F(EmbeddedStoreByHand, AWatchThatWaitsSeesTheLeaseEndThoughNobodyTouchesThe
   const std::unique_ptr<Watch> watch = store.watch("");
   std::vector<std::string> seen;
   start(follow(*watch, seen));
-  // Granted after the wait began, and the later one first.
+  // Granted after the wait began, the later deadline first.
   const LeaseId late = run(store.grant(20s));
   const LeaseId early = run(store.grant(10s));
   run(put(store, "late", "1", late));

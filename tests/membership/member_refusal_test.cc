@@ -1,4 +1,5 @@
-// How a process's part in a job fails: what is lost, refused or nonsense, and how it is told so.
+// How a process's part in a job fails: losses, refusals and malformed messages, and how they are
+// reported.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

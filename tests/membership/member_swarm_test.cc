@@ -1,4 +1,4 @@
-// Thousands of jobs with faults drawn from seeds; after each, the network heals, and a view with
+// Thousands of jobs with faults drawn from seeds. After each, the network heals, and a view with
 // exactly the live processes must form. To replay one seed: SHOAL_MEMBER_SEED=n, see below.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ struct Counts {
   std::map<std::string, unsigned> faults;
   std::size_t views = 0;
   std::size_t fencings = 0;
-  std::size_t terms = 0;  // of office
+  std::size_t terms = 0;  // of coordinators
 };
 
 class Swarm {
@@ -86,8 +86,7 @@ class Swarm {
     job_.start(process, node_program(nodes_[slot], history_, std::move(options), true));
   }
 
-  // A program that ended (its node was taken, or it left) is cleared away, and perhaps started
-  // anew.
+  // Removes programs that ended (evicted or left), and may restart them.
   void restart_the_failed() {
     for (Slot slot = 0; slot < nodes_.size(); ++slot) {
       SimProcess* const process = job_.find(slot);
@@ -217,11 +216,11 @@ class Swarm {
   Random random_;
   bool loud_;
   std::size_t terms_ = 0;
-  bool healing_ = false;  // no fault begins any more, nobody comes back
+  bool healing_ = false;  // no new faults, and no restarts
   std::vector<SimNode> nodes_;
   History history_;
   JobKeys keys_{""};
-  SimJob job_;  // last: its programs use what is above
+  SimJob job_;  // last: its programs use the fields above
 };
 
 TEST(MemberSwarm, HealsToOneViewOfAllThatLive) {

@@ -1,4 +1,4 @@
-// Stories of a job's membership, in virtual time: who is in, when, and what everyone is told.
+// Stories of a job's membership, in virtual time: the members, the times, and the reports to all.
 #include "membership/member.h"
 
 #include <fmt/format.h>
@@ -214,7 +214,7 @@ TEST(Member, SuspicionPutsThePeerOutAndOnlyAMembersCounts) {
   TestJob job(4);
   job.start_all(4);
   job.sim().within(2, [&] { job.node(2).life->suspect(NodeId(3), "reset by peer"); });
-  // It blames its accuser in turn, too late.
+  // It blames its accuser in turn, but too late.
   job.sim().within(3, [&] { job.node(3).life->suspect(NodeId(2), "no, it is you"); });
   job.sim().run_for(500ms);
   const bool second = job.history().last().has(NodeId(2), Incarnation(1));

@@ -97,7 +97,7 @@ TEST(Messages, AnyBytesAreAMessageOrCorrupt) {
       bytes[random.below(bytes.size())] = static_cast<char>(random.below(256));
     try {
       const Message message = decode(bytes);
-      // Another protocol's message is not read any further.
+      // A message of another protocol version is not read any further.
       const Join* const join = std::get_if<Join>(&message);
       if (join == nullptr || join->protocol == kMembershipProtocol) {
         EXPECT_EQ(encode(message), bytes);
@@ -175,7 +175,8 @@ TEST(GapMeter, PatienceIsTenTimesTheP99Gap) {
   EXPECT_EQ(gaps.patience(1s), 1s) << "old gaps are forgotten";
 }
 
-// A rank that was frozen three times within some seconds was waited for ten times as long.
+// A regression: after three freezes within some seconds, the others waited ten times as long for a
+// rank.
 TEST(GapMeter, ASilenceThatCountedAsLossMakesNobodyMorePatient) {
   Time now(1s);
   GapMeter gaps(now);

@@ -47,7 +47,7 @@ class SimLink final : public ControlLink {
   std::string peer_;
 };
 
-// The end of one side's stream reaches the other after all that was sent before it.
+// The end of one side's stream reaches the other after all data that was sent before it.
 void SimJob::close(const std::shared_ptr<SimConnection>& connection, int side) {
   SimConnection::Side& mine = connection->sides[side];
   const SimConnection::Side& theirs = connection->sides[1 - side];
@@ -77,7 +77,7 @@ void SimJob::offer(const std::shared_ptr<SimProcess>& from, const std::string& a
       connection->sides[1].process = server;
       server->connections_.push_back(connection);
       server->accepted_->push(std::make_unique<SimLink>(*this, connection, 1));
-      // Where the other side has gone meanwhile, its system breaks the link.
+      // If the other process has gone meanwhile, its system breaks the link.
       if (!from->alive()) return close(connection, 0);
       from->connections_.push_back(connection);
       send(
@@ -101,7 +101,7 @@ class SimProcess::Net final : public ControlNet {
       Signal done;
     };
     const auto attempt = std::make_shared<Attempt>();
-    // Ends with this coroutine, however it ends.
+    // Runs when this coroutine ends, for any reason.
     struct GiveUp {
       std::shared_ptr<Attempt> attempt;
       ~GiveUp() { attempt->given_up = true; }
@@ -196,7 +196,7 @@ SimJob::~SimJob() {
   ending_ = true;
   std::vector<Slot> slots;
   for (const auto& [slot, process] : processes_) slots.push_back(slot);
-  // The store goes last, after all who watch it.
+  // The store goes last, after all its watchers.
   std::ranges::sort(slots, {}, [](Slot slot) { return slot == kStoreSlot; });
   for (const Slot slot : slots) {
     if (processes_.at(slot)->alive()) end(slot, true);

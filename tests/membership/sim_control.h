@@ -32,7 +32,7 @@ namespace shoal {
 
 class SimJob;
 class SimProcess;
-using Slot = unsigned;  // a place where one process after the other runs
+using Slot = unsigned;  // runs one process after another
 inline constexpr Slot kStoreSlot = 1000;
 
 // Two ends of a control link; side 0 connected, side 1 accepted.
@@ -40,7 +40,7 @@ struct SimConnection {
   struct Side {
     std::shared_ptr<SimProcess> process;
     Channel<std::string> inbox;
-    Time last{};  // arrival of what was sent last from here: links keep their order
+    Time last{};  // arrival of the last message from this side: links keep their order
     bool closed = false;
   };
   Side sides[2];
@@ -58,7 +58,7 @@ class SimProcess final : public Env, public std::enable_shared_from_this<SimProc
   bool running() const { return alive_ && group_.running() > 0; }
   ControlNet& net();
   Store& store();
-  // What its program ended with; empty while it runs, or when it ended well.
+  // The error that ended its program; empty while it runs, or if it ended well.
   const std::string& error() const { return error_; }
 
   Time now() const override;
@@ -95,8 +95,8 @@ class SimProcess final : public Env, public std::enable_shared_from_this<SimProc
   TaskGroup group_;
 };
 
-// Thread safety: none. Invariant: what happens to a process happens as an event of its own, and its
-// coroutines run to rest after each, so that the order of events is the order of everything.
+// Thread safety: none. Invariant: everything that happens to a process is an event of its own,
+// after which its coroutines run until all wait, so that the order of events determines everything.
 class SimJob {
  public:
   explicit SimJob(Seed seed);
@@ -104,31 +104,31 @@ class SimJob {
   SimJob(const SimJob&) = delete;
   SimJob& operator=(const SimJob&) = delete;
 
-  // A new life in that slot; REQUIRES: the one before has ended or was crashed.
+  // A new life in that slot. REQUIRES: the previous one has ended or was crashed.
   SimProcess& create(Slot slot);
   void start(SimProcess& process, Task<void> program);
   SimProcess* find(Slot slot);  // alive, or null
 
   void crash(Slot slot);       // its links break
-  void power_loss(Slot slot);  // nobody is told, and nobody answers there
+  void power_loss(Slot slot);  // silent: others are not told, and get no answer
   void freeze(Slot slot);
   void thaw(Slot slot);
-  void cut(Slot from, Slot to);  // what is sent is held back, and nothing is reported
+  void cut(Slot from, Slot to);  // messages are held back, and the cut is not reported
   void heal(Slot from, Slot to);
   void heal_all();  // links, frozen processes, the store
   bool frozen(Slot slot);
 
   void at(Duration from_now, std::function<void()> what);
-  void within(Slot slot, std::function<void()> what);  // as an event of that process, now
+  void within(Slot slot, std::function<void()> what);  // runs it now, as an event of that process
   void run_for(Duration duration);
-  // Runs until `done`, but no longer than `limit`; whether it was done.
+  // Runs until `done`, at most for `limit`; returns whether it was done.
   bool run_until(Duration limit, const std::function<bool()>& done);
 
   Time now() const { return now_; }
   Random& random() { return random_; }
-  EmbeddedStore& store() { return *truth_; }  // itself, for tasks in kStoreSlot
+  EmbeddedStore& store() { return *truth_; }  // the store itself, for tasks in kStoreSlot
   Duration latency_max = std::chrono::milliseconds(5);
-  bool same_addresses = false;  // a restarted process has the address of the one before
+  bool same_addresses = false;  // a restarted process reuses the address of its previous life
 
  private:
   friend class SimProcess;
@@ -146,7 +146,7 @@ class SimJob {
   };
 
   void schedule(Time at, std::shared_ptr<SimProcess> target, Function what);
-  // `last`, where given, keeps messages of one stream in order.
+  // `last`, if given, keeps messages of one stream in order.
   void send(Slot from, Slot to, std::shared_ptr<SimProcess> target, Function what,
             std::shared_ptr<Time> last);
   void happen(Happening happening);

@@ -1,4 +1,4 @@
-// A simulated job as tests tell stories of it.
+// A simulated job for tests that tell stories of it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ class TestJob {
     sim_.start(process, node_program(nodes_[slot], history_, std::move(options), with_store));
     return process;
   }
-  // The coordinator in a process of its own, which holds the store; members know its address only.
+  // The coordinator in a process of its own, which holds the store; members know only its address.
   SimProcess& start_launcher() {
     SimProcess& process = sim_.create(kLauncher);
     sim_.start(process, launcher(process));
@@ -103,7 +103,7 @@ class TestJob {
   std::vector<SimNode> nodes_;
   std::vector<std::string> log_;
   std::size_t expected_;
-  SimJob sim_;  // last: its programs use what is above
+  SimJob sim_;  // last: its programs use the fields above
 };
 
 }  // namespace shoal

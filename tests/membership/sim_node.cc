@@ -108,7 +108,7 @@ Task<void> node_program(SimNode& node, History& history, MemberOptions options, 
   const NodeId id = options.node;
   JobMember member(*node.process, node.process->net(),
                    with_store ? &node.process->store() : nullptr, std::move(options));
-  // However this ends.
+  // Runs at the end, for any reason.
   struct Gone {
     SimNode& node;
     History& history;

@@ -1,5 +1,5 @@
-// A node of a simulated job: it joins, follows its views, and joins again when it is fenced. The
-// History of all nodes and of the store's commits is what tests look at.
+// A node of a simulated job: it joins, follows its views, and rejoins when it is fenced. Tests
+// check the History of all nodes and of the store's commits.
 #pragma once
 
 #include <map>
@@ -17,13 +17,13 @@ class History {
  public:
   using Life = std::pair<NodeId, Incarnation>;
 
-  // What is wrong, the first thing only; empty: nothing.
+  // The first violation; empty if there is none.
   const std::string& violation() const { return violation_; }
   void fail(std::string what) {
     if (violation_.empty()) violation_ = std::move(what);
   }
 
-  // A view in the store.
+  // A view was committed to the store.
   void committed(const View& view);
   // A process got a life, saw a view, was fenced.
   void joined(Life life);
@@ -31,7 +31,7 @@ class History {
   void fenced(Life life, const std::string& why);
 
   const View& last() const { return last_; }
-  // The newest view that a node sees in the life it has now; null when it has none.
+  // The newest view that a node sees in its current life; null if it has none.
   const View* seen_by(NodeId node) const;
   void forget(NodeId node) { present_.erase(node); }  // its process is gone
   const std::string& why_fenced(Life life) const { return fenced_.at(life); }
@@ -60,9 +60,9 @@ struct SimNode {
   LiveMembership* life = nullptr;  // while it has one
 };
 
-// Options as the process has them, for node = slot.
+// The process's options, for node = slot.
 MemberOptions member_options(const SimProcess& process, std::size_t expected);
-// Follows the store's views, from the world's side.
+// Follows the views in the store, from outside the job.
 Task<void> follow_store(SimJob& job, History& history, std::string key);
 Task<void> node_program(SimNode& node, History& history, MemberOptions options, bool with_store);
 

@@ -1,4 +1,4 @@
-// The store as a process of a simulated job has it: far away, over links that delay and break.
+// A simulated process's access to the store: over links that delay and break.
 #include <optional>
 #include <utility>
 

@@ -1,4 +1,4 @@
-// Rules as values: names, defaults, what is refused.
+// Rules as values: names, defaults, refusals.
 #include "optim/rule.h"
 
 #include <gmock/gmock.h>

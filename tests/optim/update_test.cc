@@ -1,4 +1,5 @@
-// Updates against the formulas, against libtorch's bits, and against themselves cut in other ways.
+// Updates compared with the formulas, with libtorch's bits, and with the same update cut in other
+// ways.
 #include "optim/update.h"
 
 #include <gtest/gtest.h>
@@ -60,7 +61,7 @@ std::vector<float> copy_of(Arena& arena) {
   return {arena.all().data().begin(), arena.all().data().end()};
 }
 
-// A rule with its defaults, with decay, clipped, and with both.
+// Every rule with its defaults, with decay, clipped, and with both.
 std::vector<Rule> all_rules() {
   std::vector<Rule> rules;
   for (std::size_t i = 0; i < kRuleKinds; ++i)
@@ -78,11 +79,11 @@ std::vector<Rule> all_rules() {
 
 TEST(Update, GradientsThatLieApartAreAddedInTheirOrder) {
   InlineEnv env;
-  constexpr std::size_t kLong = 5000;  // several blocks, and a part of one
+  constexpr std::size_t kLong = 5000;  // several blocks, and a partial one
   const UpdateStep step{.eta = 0.1, .t = 3, .samples = 12};
   for (const Rule& rule : all_rules())
     for (const std::size_t count : {1U, 2U, 3U, 8U}) {
-      if (count > 1 && rounds(rule) > 0) continue;  // It wants the norm of the sum first.
+      if (count > 1 && rounds(rule) > 0) continue;  // It needs the norm of the sum first.
       std::deque<Model> apart;
       std::vector<const float*> terms;
       Model model(rule, kLong), summed(rule, kLong);
@@ -117,7 +118,7 @@ TEST(Update, EveryRuleFollowsItsFormulaForFiftySteps) {
     for (std::uint64_t t = 1; t <= 50; ++t) {
       Random random(Seed(6), Purpose::Noise, t);
       for (float& x : model.g.all().data()) x = static_cast<float>(random.normal());
-      // From where the update itself stands: training would amplify what rounding leaves.
+      // From the update's own state: training would amplify rounding differences.
       NaiveState expected = model.naive();
       const NaiveState before = expected;
       const std::vector<float> g = copy_of(model.g);
@@ -140,8 +141,8 @@ TEST(Update, EveryRuleFollowsItsFormulaForFiftySteps) {
   }
 }
 
-// What torch::optim of libtorch 1.13 makes of the same numbers in 20 steps of 0.1: a hash of the
-// bits (FNV-1a) and three of the values.
+// The results of torch::optim of libtorch 1.13 for the same numbers, after 20 steps of 0.1: a hash
+// of the bits (FNV-1a) and three of the values.
 struct Golden {
   const char* name;
   double momentum;
@@ -197,7 +198,7 @@ TEST(Update, GivesTheBitsOfLibtorch) {
   }
 }
 
-// The update of a model cut at `cuts`, every shard with arrays of its own.
+// Updates a model that is cut at `cuts`; every shard has arrays of its own.
 void update_in_shards(Env& env, const Rule& rule, const UpdateStep& step, Model& model,
                       const std::vector<std::size_t>& cuts, std::span<const Segment> segments) {
   std::vector<std::unique_ptr<Model>> parts;
@@ -342,7 +343,7 @@ TEST(Clipping, ShortensALongGradientAndLeavesAShortOneAlone) {
     Rule rule = parse_rule("sgd");
     rule.clip_norm = clip;
     Model model(rule, 2);
-    model.g.data()[0] = 4 * 3;  // the mean of four is 3, 4: 5 long
+    model.g.data()[0] = 4 * 3;  // the mean of four is (3, 4), with norm 5
     model.g.data()[1] = 4 * 4;
     run(update(env, rule, {.eta = 1, .t = 1, .samples = 4}, model.all()));
     return std::hypot(model.w.data()[0], model.w.data()[1]);
@@ -376,7 +377,7 @@ TEST(Segments, DecayAndAdaptationCanBeSwitchedOffForATensor) {
   EXPECT_FLOAT_EQ(lars.w.data()[40], 0.75F) << "moved by eta as it is";
 }
 
-// Counts what it is asked to do, and does it.
+// Counts its calls, and executes them.
 class CountingEnv final : public Env {
  public:
   CountingEnv() : Env(Seed(1)) {}
@@ -398,7 +399,7 @@ class CountingEnv final : public Env {
 
 TEST(Update, WhatGoesAlongIsDoneToEachPartOnceBeforeAndAfterTheStep) {
   InlineEnv env;
-  constexpr std::size_t kLong = 20'000;  // several blocks, and a part of one
+  constexpr std::size_t kLong = 20'000;  // several blocks, and a partial one
   const UpdateStep step{.eta = 0.1, .t = 3, .samples = 12};
   for (const Rule& rule : all_rules()) {
     Model model(rule, kLong), apart(rule, kLong);

@@ -98,7 +98,7 @@ TEST(Consistency, OfTheWorkersOfAStepTheFirstCountAndWhoIsLateIsDropped) {
   EXPECT_EQ(version_after(c, t, 2), 3U);
   EXPECT_EQ(admits(c, t, t.rows[3], 2, 2, 0), Admission::Now);
   EXPECT_EQ(admits(c, t, t.rows[3], 3, 2, 0), Admission::Never);
-  t.rows.resize(1);  // The others are gone: it is as many backups as there are workers.
+  t.rows.resize(1);  // The others are gone: now there are as many backups as workers.
   EXPECT_TRUE(completes(c, t, 1, 2));
   EXPECT_TRUE(goes_by_steps(c));
   EXPECT_FALSE(moves_in_step(c));
@@ -110,10 +110,10 @@ TEST(Consistency, AChangeWaitsWhileSomebodyAtWorkWouldMissTooMuch) {
   t.rows[1].unseen = 0.7;
   EXPECT_EQ(admits(c, t, t.rows[0], 0, 0, 0.2), Admission::Now);
   EXPECT_EQ(admits(c, t, t.rows[0], 0, 0, 0.3), Admission::Later);
-  t.rows[1].waits = true;  // It will see it before it computes again.
+  t.rows[1].waits = true;  // It will see the update before it computes again.
   EXPECT_EQ(admits(c, t, t.rows[0], 0, 0, 0.3), Admission::Now);
   t.rows[1] = ClockRow{NodeId(1), Incarnation(1)};
-  EXPECT_EQ(admits(c, t, t.rows[0], 0, 0, 50), Admission::Now);  // Nobody is behind.
+  EXPECT_EQ(admits(c, t, t.rows[0], 0, 0, 50), Admission::Now);  // No worker is behind.
 }
 
 TEST(Consistency, WhoIsAwayOrGoneCountsNoMore) {
@@ -125,7 +125,7 @@ TEST(Consistency, WhoIsAwayOrGoneCountsNoMore) {
   t.rows[3].away = true;
   const ClockTable here = present(t, view);
   EXPECT_EQ(t.least(view), min_clock(here));
-  ASSERT_EQ(here.rows.size(), 1U);  // 1 is not in the view, 2 in another life, 3 is away
+  ASSERT_EQ(here.rows.size(), 1U);  // 1 is not in the view, 2 has another life, 3 is away
   EXPECT_EQ(min_clock(here), 9U);
 }
 
@@ -140,8 +140,8 @@ TEST(Staleness, IsCounted) {
   EXPECT_EQ(a.bins[Staleness::kBins - 1], 1U);
 }
 
-// Clocks advance in any order, workers come, go away and are lost: what is remembered is never more
-// than a guess where to look.
+// Clocks advance in any order; workers come, leave and are lost. The remembered minimum is only a
+// hint where to look.
 TEST(ClockTable, TheLeastIsThatOfThePresentWhateverHappens) {
   Random random(Seed(8), Purpose::Cluster);
   ClockTable t;

@@ -1,4 +1,4 @@
-// Pushes and pulls of the servers, encoded.
+// Encoded pushes and pulls of the servers.
 #include "ps/encoded_push.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Of what is sent: gradients by workers, parameters by servers.
+// Counts gradients sent by workers and parameters sent by servers.
 class Sent final : public Observer {
  public:
   void on(const Event& e) override {
@@ -75,7 +75,7 @@ class EncodedServers : public testing::Test {
 
   std::size_t servers = 2, workers = 4;
   std::uint32_t copies = 1;
-  bool quick = false;  // gradients take less time than what is sent
+  bool quick = false;  // gradients take less time than messages
   std::uint64_t samples = 480;
   double after = 0;
   QuadraticOptions problem{.seed = kServedSeed, .dimensions = Elements(1'000)};
@@ -93,7 +93,7 @@ TEST_F(EncodedServers, APushHasTheBytesOfItsFormAndAnEpochEndsWithWhatWaited) {
   for (const ShardCut& cut : cut_shards(problem.dimensions, servers))
     message += form.expected({cut.at, cut.n}).value();
   EXPECT_EQ(Sent::sum(half->sent.pushed), pushes * message);
-  // Twice a worker pushes what is left, as it is.
+  // Twice, a worker pushes its residual uncompressed.
   const std::uint64_t rests = 2 * workers;
   ASSERT_EQ(few->sent.pushed.size(), (pushes + rests) * servers);
   EXPECT_LT(Sent::sum(few->sent.pushed) - rests * 4'000, Sent::sum(plain->sent.pushed) / 10);
@@ -115,7 +115,7 @@ TEST_F(EncodedServers, PullsAreHalfAsLongAndWhatIsSavedIsNot) {
   EXPECT_LT(10 * Sent::sum(half->sent.pulled), 7 * Sent::sum(plain->sent.pulled));
 }
 
-// ---- What it converges to
+// ---- Convergence
 
 TEST_F(EncodedServers, ConvergesWithEveryConsistency) {
   for (const char* const consistency :
@@ -136,8 +136,8 @@ TEST_F(EncodedServers, WhatIsLosslessIsBitForBitAsPlain) {
   EXPECT_EQ(run("onebit+ef")->w, run("fp32")->w) << "not encoded yet";
 }
 
-// Gradients that do not depend on the parameters: whatever was encoded, all of them are in the
-// model at the end.
+// Gradients do not depend on the parameters: in the end the model contains all of them, for any
+// encoding.
 TEST_F(EncodedServers, SentAndWaitingAreAllGradients) {
   run_in(WorldKind::Ideal, 1, [&](Node& node) -> Task<> {
     constexpr std::uint64_t kElements = 1'000;
@@ -171,7 +171,7 @@ TEST_F(EncodedServers, SentAndWaitingAreAllGradients) {
   });
 }
 
-// ---- When nodes are lost
+// ---- Losses
 
 TEST_F(EncodedServers, AServerThatTakesOverGetsTheSameBytes) {
   workers = 1;
@@ -189,7 +189,8 @@ TEST_F(EncodedServers, AServerThatTakesOverGetsTheSameBytes) {
   EXPECT_GT(again, 0U);
 }
 
-// It counted as applied what a shard had of a lost worker, though the rest was lost with it.
+// A regression: it counted samples as applied if one shard had them, though the residual was lost
+// with the worker.
 TEST_F(EncodedServers, SamplesOfWhichALostWorkerKeptSomethingArePartial) {
   story = [](World& world) { world.at(Time(2s), [&world] { world.kill(NodeId(3), false); }); };
   servers = 1;

@@ -15,7 +15,7 @@ std::shared_ptr<const float> numbers(std::uint64_t n, std::uint64_t which) {
   return {all, all->data()};
 }
 
-// 100 numbers, a weight of 40 x 30, 7 numbers, one of 20 x 25, 3 numbers.
+// 100 numbers, a weight of 40 x 30, 7 numbers, a weight of 20 x 25, 3 numbers.
 class FactoredTest : public testing::Test {
  protected:
   static constexpr std::uint64_t kBatch = 4, kAll = 100 + 1200 + 7 + 500 + 3;
@@ -52,7 +52,7 @@ TEST_F(FactoredTest, EveryShardFormsTheGradientThatWasPacked) {
       ASSERT_LE(packed.size(), packed_most(cut, layers.size()).value());
       const Packed there(cut, packed);
       std::vector<float> formed(cut.n.value(), -1);
-      // In slices, as it is done.
+      // In slices, as the server forms it.
       for (std::size_t from = 0; from < formed.size(); from += 33)
         there.form(from, std::min(formed.size(), from + 33), formed);
       for (std::size_t i = 0; i < formed.size(); ++i)
@@ -82,7 +82,8 @@ TEST_F(FactoredTest, WhatIsNoGradientOfTheShardIsRefused) {
   std::vector<float> longer = packed;
   longer.push_back(1);
   EXPECT_THROW(Packed(all, longer), Corrupt);
-  // Any word of a head may be wrong: it is refused, or is another gradient, but nothing worse.
+  // Any word of a head may be wrong: the message is refused or read as another gradient, without
+  // harm.
   Random random(Seed(3), Purpose::Test);
   for (int i = 0; i < 20'000; ++i) {
     std::vector<float> wrong = packed;

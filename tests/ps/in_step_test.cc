@@ -1,5 +1,5 @@
-// Servers in step, as whole simulated runs: the bits of all-reduce, and what the ledger says of
-// backup workers.
+// Servers in step, as whole simulated runs: the bits of all-reduce, and the ledger with backup
+// workers.
 #include <gtest/gtest.h>
 
 #include "learner/quadratic.h"
@@ -11,7 +11,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t kSamples = 480;
-// Of a reproducible run: neither the shards of a step nor the steps of an epoch are even.
+// For a reproducible run: neither the shards of a step nor the steps of an epoch are equal.
 constexpr std::uint64_t kRound = 27;
 
 struct InStep : testing::Test {
@@ -60,7 +60,7 @@ struct InStep : testing::Test {
   Rule rule = default_rule(RuleKind::Momentum);
 };
 
-// However many workers and servers there are. Of owners each worker adds up its part.
+// For any number of workers and servers. With owners each worker adds up its own part.
 TEST_F(InStep, GivesTheBitsOfAllReduce) {
   Recipe owners{.updater = Updater::Owners, .exchange = Exchange::Direct, .overlap = false};
   for (const std::uint32_t P : {2U, 3U, 4U, 5U, 8U}) {
@@ -74,7 +74,7 @@ TEST_F(InStep, GivesTheBitsOfAllReduce) {
   }
 }
 
-// Whoever computes them, and however many: the sums of logical shards have one order.
+// For any number of workers: the sums of logical shards have one order.
 TEST_F(InStep, AReproducibleRunHasTheBitsOfOwnersForAnyNumberOfWorkersAndServers) {
   const Recipe owners =
       reproducible({.updater = Updater::Owners, .exchange = Exchange::Direct, .overlap = false});
@@ -98,7 +98,8 @@ TEST_F(InStep, WhatBackupWorkersBringTooLateIsCountedAsDropped) {
     EXPECT_GT(s->ledger.dropped, 0U);
     EXPECT_EQ(s->staleness.most, 0U);
   }
-  // One in four of the even ones, but at the ends of epochs; of the slow one all it brings.
+  // With equal workers one sample in four, except at ends of epochs; with a slow one all its
+  // samples.
   EXPECT_LE(even.ledger.dropped, 2 * kSamples / 4);
   EXPECT_LT(slow.ledger.dropped, even.ledger.dropped);
 }

@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 constexpr std::uint64_t kParameters = 200;
 constexpr double kEta = 0.5;
 
-// A worker alone, which pushes to three shards; what it pushes is formed as servers do.
+// A single worker that pushes to three shards; the test forms the gradient as servers do.
 class PartialPushTest : public testing::Test {
  protected:
   using Vector = std::vector<float>;
@@ -37,7 +37,7 @@ class PartialPushTest : public testing::Test {
     for (const NodeError& error : outcome.errors) ADD_FAILURE() << error.what;
   }
 
-  // Pushes g, and gives what arrives.
+  // Pushes g; returns the gradient that arrives.
   Task<Vector> push(PartialPush& parts, Vector g, std::uint64_t samples, std::uint64_t t) {
     Arena there(Elements(kParameters), Substance::Real);
     std::ranges::copy(g, there.all().data().begin());
@@ -77,7 +77,7 @@ class PartialPushTest : public testing::Test {
     }
     return all;
   }
-  // Numbers of few bits: their sums are exact.
+  // Numbers with few bits: their sums are exact.
   Vector draw() {
     Vector g(kParameters);
     for (float& x : g) {
@@ -91,7 +91,7 @@ class PartialPushTest : public testing::Test {
   }
 
   Random random{Seed(5), Purpose::Test};
-  std::array<Keys, 3> keys;  // that the servers know
+  std::array<Keys, 3> keys;  // known to the servers
   std::uint64_t bytes = 0;   // of the last push
 
  private:
@@ -203,7 +203,7 @@ TEST_F(PartialPushTest, KeysThatAreTheSameAsBeforeAreNotSentAgain) {
     const Vector again = co_await push(parts, sparse, 1, 2);
     EXPECT_EQ(bytes, 3 * 16 + 20 * 4U);
     EXPECT_EQ(again, sparse);
-    // A server that is new has not got them.
+    // A new server does not have them.
     keys = {};
     for (std::uint32_t k = 0; k < 3; ++k) {
       const Range packed = co_await parts.packed_with_keys(k);

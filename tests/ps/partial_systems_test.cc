@@ -1,4 +1,5 @@
-// What holds for the systems that push in parts: bosen, asp, and the filters of parameter-server.
+// Properties of the systems that push partial gradients: bosen, asp, and the filters of
+// parameter-server.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -13,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The gradients that nodes push, as they leave.
+// Records the gradients that nodes push.
 class Pushes final : public Observer {
  public:
   struct Push {
@@ -34,7 +35,7 @@ class Pushes final : public Observer {
   std::map<NodeId, std::vector<Push>> by;
 };
 
-// The quadratic, of which every tenth parameter has a gradient, as rows of an embedding have.
+// A quadratic in which one parameter in ten has a gradient, like rows of an embedding.
 class SparseLearner final : public Learner {
  public:
   explicit SparseLearner(const QuadraticOptions& problem) : whole_(problem) {}
@@ -63,7 +64,7 @@ class PartialSystems : public testing::Test {
     std::vector<float> w;
     Staleness staleness;
     Pushes pushes;
-    double loss = 0;  // mean over what workers had in the second half of their steps
+    double loss = 0;  // the workers' mean loss in the second half of their steps
     std::map<std::string, std::uint64_t> probes;
   };
 
@@ -110,11 +111,11 @@ class PartialSystems : public testing::Test {
   std::size_t on_host = 1;  // workers
   std::uint64_t samples = 480;
   QuadraticOptions problem{.seed = kServedSeed, .dimensions = Elements(100)};
-  Learner* other = nullptr;  // in place of the quadratic
+  Learner* other = nullptr;  // replaces the quadratic
   std::function<void(World&)> story = {};
 };
 
-// ---- What it collapses to
+// ---- Special cases that equal other systems
 
 TEST_F(PartialSystems, AThresholdOfZeroIsAsgdBitForBit) {
   ServedOptions zero = like("asgd");
@@ -208,7 +209,7 @@ TEST_F(PartialSystems, BetweenSitesOfGaiaGoesOnlyWhatIsSignificantOfTheirSum) {
 }
 
 TEST_F(PartialSystems, AReadWaitsForWhatWasAnnounced) {
-  // A gradient takes longer to come than anything else: who reads meanwhile misses it, or waits.
+  // A gradient arrives last: a worker that reads meanwhile misses it, or waits.
   problem.dimensions = Elements(20'000);
   samples = 240;
   ServedOptions with = like("asgd"), without = like("asgd");
@@ -216,7 +217,7 @@ TEST_F(PartialSystems, AReadWaitsForWhatWasAnnounced) {
   EXPECT_LT(run(with, 4)->staleness.mean(), run(without, 4)->staleness.mean());
 }
 
-// ---- When nodes are lost
+// ---- Losses
 
 TEST_F(PartialSystems, AServerThatTakesOverAsksForTheKeys) {
   // They are the same from push to push.

@@ -94,7 +94,7 @@ TEST_F(PartTest, WhatIsNoPartOfTheShardIsRefused) {
       Keys last;
       EXPECT_THROW(PushedPart(cut, std::span(words).first(n), last), Corrupt) << n;
     }
-    // Any word may be wrong: it is refused, or is another gradient, but nothing worse.
+    // Any word may be wrong: the message is refused or read as another gradient, without harm.
     for (int i = 0; i < 20'000; ++i) {
       std::vector<std::uint32_t> wrong = words;
       wrong[random.below(i % 2 == 0 ? kPartHeadWords : wrong.size())] =

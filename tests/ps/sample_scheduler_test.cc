@@ -120,7 +120,7 @@ TEST_F(DealerTest, WhatIsOutWhenItIsStoppedEndsAndIsSaved) {
   EXPECT_EQ(scheduler.task(0), SampleScheduler::EndOfEpochTask::Save) << "nothing is evaluated";
   scheduler.saved(0);
   EXPECT_EQ(scheduler.task(0), SampleScheduler::EndOfEpochTask::End);
-  // Another run goes on where it stands.
+  // Another run continues where it stands.
   SampleScheduler next(Ledger(Seed(3), 10), {.epochs = 2});
   next.restore(scheduler.place());
   EXPECT_EQ(next.left(), 6U);
@@ -163,7 +163,7 @@ TEST_F(DealerTest, ARoundIsEndedByThoseWhoHaveAPieceOfIt) {
   scheduler.deal_round(0, 6, std::span(&all, 1));
   EXPECT_FALSE(scheduler.settles_round(NodeId(3), kLife, 0)) << "it is at it";
   EXPECT_TRUE(scheduler.settles_round(NodeId(3), kLife, 1));
-  // Of a round that was dealt before the scheduler was loaded.
+  // A report for a round that was dealt before the scheduler was loaded.
   EXPECT_FALSE(scheduler.settles_round(NodeId(2), kLife, 2));
   scheduler.leave(NodeId(2), kLife, 2);
   ASSERT_TRUE(scheduler.round().has_value());
@@ -173,7 +173,7 @@ TEST_F(DealerTest, ARoundIsEndedByThoseWhoHaveAPieceOfIt) {
   EXPECT_EQ(ended(scheduler, SampleEnd::Applied), 6U);
 }
 
-// It may have been of several workers, and the first that tells of it is not the only one.
+// It may have had several workers; any of them may report its end, and the others follow.
 TEST_F(DealerTest, ARoundThatIsRecalledIsEndedByAnyOfItsWorkers) {
   const RoundPiece some{NodeId(3), kLife, 0, 1};
   scheduler.recall_round({4, {0, 0, 6}}, std::span(&some, 1));

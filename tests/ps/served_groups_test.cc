@@ -1,5 +1,5 @@
-// Groups of workers that are one worker to the servers: what leaves a host, what they collapse to,
-// and what becomes of them when members and leaders are lost.
+// Groups of workers that act as one worker to the servers: traffic between hosts, the systems they
+// are equal to, and losses of members and leaders.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ class ServedGroups : public testing::Test {
   ServedOptions& options = job.options;
   ParameterServerOptions& ps = job.options.ps;
 
-  // `each` workers on each of so many hosts, then the servers, on hosts of their own.
+  // `each` workers on each host, then the servers, on hosts of their own.
   Cluster cluster(std::size_t hosts, std::size_t each, std::size_t servers) {
     const std::size_t workers = hosts * each;
     Cluster c = served_cluster(job, 0, workers + servers);
@@ -46,7 +46,7 @@ class ServedGroups : public testing::Test {
     return run_served(job, world);
   }
   const std::vector<float>& result() { return job.results[NodeId(0)]; }
-  // Of all workers that came to the end.
+  // All workers that finished have the same result.
   void expect_same_results() {
     const auto last = NodeId(static_cast<std::uint32_t>(options.workers) - 1);
     for (NodeId i{}; i < last; i = NodeId(i.value() + 1)) {
@@ -56,7 +56,7 @@ class ServedGroups : public testing::Test {
   }
 };
 
-// ---- mxnet-mpi: what groups collapse to
+// ---- mxnet-mpi: the systems that groups are equal to
 
 TEST_F(ServedGroups, OneGroupIsSynchronousBitForBit) {
   options.epochs = 2;
@@ -84,7 +84,7 @@ TEST_F(ServedGroups, OfOneWorkerEachAreAsynchronousBitForBit) {
 TEST_F(ServedGroups, InStepAreOneWorkerOnTheGlobalBatch) {
   ps.consistency = {Consistency::Kind::Synchronous};
   options.epochs = 2;
-  // Of six workers two groups are not equally large.
+  // Two groups of six workers are not equal in size.
   for (const char* const groups : {"host", "2", "4"}) {
     ps.groups = parse_groups(groups);
     run(cluster(2, 3, 2));
@@ -114,7 +114,7 @@ TEST_F(ServedGroups, NobodyWaitsForAnotherGroup) {
 
 // ---- mxnet: two tiers
 
-// Bytes that leave the hosts of workers.
+// Counts bytes that leave the workers' hosts.
 class Leaving final : public Observer {
  public:
   explicit Leaving(const Cluster& cluster) : cluster_(cluster) {}
@@ -176,10 +176,10 @@ TEST_F(ServedGroups, TheStalenessBoundHoldsEndToEnd) {
     World world(uneven, {.seed = kServedSeed, .recorder = &recorder});
     run(world);
     EXPECT_TRUE(bound->violations().empty()) << bound->violations().front();
-    // What each member was given to compute with, and what the leaders read.
+    // The parameters with which each member computed, and those that the leaders read.
     EXPECT_GT(bound->seen(), job.samples / options.batch);
-    // Of the two other groups: each may be a round behind when this one reads, and two ahead when
-    // it pushes.
+    // There are two other groups: each may be a round behind when this one reads, and two ahead
+    // when it pushes.
     EXPECT_LE(job.measured.most, 2U * 3);
     EXPECT_GT(job.measured.most, 0U);
   }
@@ -205,7 +205,7 @@ TEST_F(ServedGroups, BehindAProxyNobodyWaitsForASlowMember) {
 }
 
 TEST_F(ServedGroups, AProxyMovesAsTheServersWill) {
-  // One worker: what it comes to in four steps of a quarter is what the server makes of their sum.
+  // A single worker: four steps at a quarter of the rate equal the server's step by their sum.
   ps.groups = parse_groups("1");
   ps.write_back = 4;
   run(cluster(1, 1, 1));

@@ -1,4 +1,4 @@
-// The same source between threads of one process, with real messages and real kills.
+// The same sources between threads of one process, with real messages and real kills.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -66,7 +66,7 @@ TEST(ServedInproc, AServerIsKilledAndTheNextHolderServes) {
   SimDisk disk(kServedSeed);
   InprocWorld world(
       options, [&](Env& env, NodeId node) { return std::make_unique<SimFiles>(disk, env, node); });
-  // After some steps of the first worker the second server is killed, and started again.
+  // After some steps of the first worker, the second server is killed and restarted.
   std::atomic<bool> struck = false;
   job.after_step = [&](NodeId worker, std::size_t step) {
     if (worker == NodeId(3) && step == 20 && !struck.exchange(true)) world.restart(NodeId(1));

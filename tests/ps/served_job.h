@@ -22,27 +22,27 @@ struct ServedJob {
 
   ServedOptions options{.batch = 6};
   QuadraticOptions problem{.seed = kServedSeed, .dimensions = Elements(100)};
-  Learner* other = nullptr;  // in place of the quadratic
+  Learner* other = nullptr;  // replaces the quadratic
   std::uint64_t samples = 240;
-  bool keeps = true;  // checkpoints; false where a disk cannot be shared by threads
-  // By worker. Nodes may be on several threads.
+  bool keeps = true;  // checkpoints; false if threads cannot share a disk
+  // By worker. Nodes may run on several threads.
   std::mutex mutex;
   std::map<NodeId, std::vector<float>> results;
-  std::map<NodeId, std::vector<Time>> steps;  // when each was done
+  std::map<NodeId, std::vector<Time>> steps;  // when each step was done
   std::map<NodeId, std::vector<double>> staleness;
-  std::map<NodeId, Duration> waits;  // in all
+  std::map<NodeId, Duration> waits;  // in total
   Staleness measured;                // of all pushes
   LedgerTally tally;                 // of all epochs so far
-  // Called with what a worker has read after a step, and the version of it.
+  // Called with the parameters that a worker has read after a step, and their version.
   std::function<void(std::uint64_t, std::span<const float>)> after_read = {};
-  // Called with the worker, and how many steps it has made.
+  // Called with the worker, and the number of its steps so far.
   std::function<void(NodeId, std::size_t)> after_step = {};
 
   NodeProgram program() {
     return [this](Node& node) { return run(node); };
   }
 
-  // As sequential SGD over batches of that size has it.
+  // Compares with sequential SGD over batches of that size.
   void expect_near(NodeId worker, std::uint64_t batch) {
     const std::vector<float> oracle = sequential(batch);
     ASSERT_EQ(results[worker].size(), oracle.size());

@@ -54,7 +54,7 @@ TEST_F(ServedNorms, WhatIsLongerThanTheBoundIsClippedAndNothingElse) {
   for (std::size_t i = 0; i < plain.size(); ++i) ASSERT_NEAR(never[i], plain[i], 1e-6) << i;
 }
 
-// The next head measures anew what the lost one had measured, or takes it from the record.
+// The next head repeats the lost one's measurements, or takes them from the record.
 TEST_F(ServedNorms, AServerIsKilledAndTheCopiesGoOnWithTheSameBits) {
   job.options.ps.copies = 2;
   for (const Rule& rule : rules) {

@@ -1,4 +1,4 @@
-// Parameters of more than one piece: whoever reads gets the first ones while the last are made.
+// Parameters of more than one piece: readers get the first pieces while the last are computed.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -49,7 +49,7 @@ TEST_F(ServedPieces, InStepEqualOneWorkerOnTheGlobalBatch) {
   EXPECT_EQ(job.results[NodeId(1)], job.results[NodeId(2)]);
 }
 
-// While one reads, the pushes of others are applied elsewhere.
+// While one worker reads, others' pushes are applied to another copy.
 TEST_F(ServedPieces, AreOfOneVersionWhoeverElsePushes) {
   std::map<std::uint64_t, std::vector<float>> seen;
   job.after_read = [&](std::uint64_t version, std::span<const float> w) {
@@ -64,7 +64,7 @@ TEST_F(ServedPieces, AreOfOneVersionWhoeverElsePushes) {
   EXPECT_EQ(job.results[NodeId(1)], job.results[NodeId(3)]);
 }
 
-// The update takes as long as the way back. One after the other a step would take both.
+// The update takes as long as the way back. Without overlap a step would take both.
 TEST_F(ServedPieces, ComeWhileTheUpdateGoesOn) {
   job.options.ps.consistency.kind = Consistency::Kind::Synchronous;
   job.problem.dimensions = kPiece * 8;
@@ -79,7 +79,7 @@ TEST_F(ServedPieces, ComeWhileTheUpdateGoesOn) {
   ASSERT_GE(steps.size(), 3U);
   const double way = bytes / 1e8;
   const double step = seconds(steps[2] - steps[1]);
-  EXPECT_GT(step, 2 * way);  // of the push, and of the update or the way back
+  EXPECT_GT(step, 2 * way);  // the push, and either the update or the way back
   EXPECT_LT(step, 2.3 * way);
 }
 
@@ -103,7 +103,7 @@ TEST_F(ServedPieces, AServerIsKilledWhileItsParametersAreRead) {
   }
 }
 
-// The same source between threads, which read in place.
+// The same sources between threads, which read in place.
 TEST_F(ServedPieces, BetweenThreads) {
   for (const char* const consistency : {"synchronous", "async"}) {
     job.options.ps.consistency = parse_consistency(consistency);

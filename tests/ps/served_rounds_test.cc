@@ -1,4 +1,4 @@
-// Reproducible jobs with servers: sums of logical shards in one fixed order, whoever is lost.
+// Reproducible jobs with servers: sums of logical shards in one fixed order, in spite of losses.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ class Rounds : public testing::Test {
     World world(served_cluster(job, servers, workers), {.seed = kServedSeed});
     if (faults) faults(world);
     const Outcome outcome = run_served(job, world);
-    // What the servers are left with is the same at all workers.
+    // All workers read the same final state from the servers.
     for (const auto& [node, result] : job.results) {
       if (node.value() >= servers) last = result;
     }
@@ -64,7 +64,7 @@ TEST_F(Rounds, ALostServerWithACopyChangesNoBit) {
   }
 }
 
-// Computed in its place by all that are left, in the step in which it was lost.
+// The remaining workers compute its shards, in the step in which it was lost.
 TEST_F(Rounds, ALostWorkerChangesNoBit) {
   const std::vector<float> expected = undisturbed();
   std::uint64_t made_up = 0;
@@ -102,7 +102,7 @@ TEST_F(Rounds, AWorkerThatComesBackTakesPartInTheNextStepAndChangesNoBit) {
   }
 }
 
-// Who came while it went on has waited for the next one.
+// Workers that join during a step wait for the next one.
 TEST_F(Rounds, AStepWhoseWorkersAreAllLostIsMadeByWhoIsNew) {
   const std::vector<float> expected = undisturbed();
   std::uint64_t taken = 0;

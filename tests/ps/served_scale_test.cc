@@ -1,5 +1,5 @@
-// What a simulation of many workers costs, in what can be counted: as much for each of them however
-// many there are.
+// The cost of simulating many workers, in counted events: constant per worker, for any number of
+// workers.
 #include <gtest/gtest.h>
 
 #include "learner/phantom.h"
@@ -9,7 +9,7 @@
 namespace shoal {
 namespace {
 
-constexpr std::uint64_t kStepsEach = 8;  // of each worker
+constexpr std::uint64_t kStepsEach = 8;  // per worker
 
 Outcome run_workers(std::size_t workers) {
   ServedJob job;

@@ -1,5 +1,5 @@
-// What holds for the systems with servers, each by its own fingerprint: pushes, messages,
-// staleness, and what it collapses to.
+// Properties that identify each system with servers: pushes, messages, staleness, and special
+// cases.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ class Systems : public testing::Test {
     if (find_system(name).optimizer == "adagrad") o.rule = parse_rule("adagrad");
     return o;
   }
-  // One server, or as many as the system has; the last worker is `slow` times slower.
+  // One server, or the system's number; the last worker is `slow` times slower.
   Run run(ServedOptions options, std::size_t workers, double slow = 1, Seed seed = kServedSeed) {
     ServedJob job;
     job.samples = samples;
@@ -62,7 +62,7 @@ class Systems : public testing::Test {
   std::uint64_t samples = 480;
   QuadraticOptions problem{.seed = kServedSeed, .dimensions = Elements(100)};
   double noise = 0;
-  double update_ns = 0;  // of a parameter; 0: as usual
+  double update_ns = 0;  // per parameter; 0: the default
 };
 
 // ---- downpour
@@ -95,7 +95,7 @@ TEST_F(Systems, DownpourBeginsWithOneWorker) {
 }
 
 TEST_F(Systems, AWorkerThatReadsSeldomMovesAloneInBetween) {
-  // With one worker the server's steps are its own: both come to the same.
+  // With one worker the server's steps follow the worker's own: both give the same result.
   ServedOptions o{.batch = 6};
   o.ps.consistency.kind = Consistency::Kind::Async;
   const Run always = run(o, 1);
@@ -181,7 +181,7 @@ TEST_F(Systems, LambdaIsWhatSetsDcAsgdApartFromAsgd) {
   EXPECT_NE(run(like("dc-asgd"), 4).w, run(like("asgd"), 4).w);
 }
 
-// By the distance from where SGD with one worker comes to.
+// Measured by the distance to the result of SGD with one worker.
 TEST_F(Systems, OnSoftmaxRegressionDcAsgdIsNearerToTheSequentialPath) {
   samples = 960;
   int nearer = 0;
@@ -280,7 +280,7 @@ TEST_F(Systems, StalenessOfSoftsyncIsAboutN) {
 TEST_F(Systems, SoftsyncOfAsManyAsThereAreWorkersIsAsynchronous) {
   ServedOptions soft = like("rudra"), async = like("asgd");
   soft.ps.consistency.bound = 4;
-  soft.eta = 4 * async.eta;  // It takes a step of eta / n.
+  soft.eta = 4 * async.eta;  // It makes a step of eta / n.
   EXPECT_EQ(run(soft, 4).w, run(async, 4).w);
 }
 
@@ -314,7 +314,7 @@ TEST_F(Systems, OfAStepTheFirstWorkersCount) {
   };
   const Run backup = run(o, 5, 5);
   EXPECT_EQ(backup.staleness.most, 0U);
-  // The slow one's are dropped as long as the others are at work: four of each step count.
+  // The slow worker's are dropped while the others are at work: four pushes of each step count.
   EXPECT_LT(backup.staleness.pushes, 480U / 6);
   o.ps.consistency = parse_consistency("synchronous");
   const Run even = run(o, 5);

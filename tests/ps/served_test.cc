@@ -101,7 +101,7 @@ TEST_F(Served, AKilledServersShardIsServedByTheNextInItsChain) {
   job.expect_near(NodeId(3), 24);
 }
 
-// Momentum, as a user may write it.
+// Momentum, as user code may define it.
 UpdateRule heavy_ball() {
   UpdateRule rule;
   rule.name = "heavy ball";
@@ -137,7 +137,7 @@ TEST_F(Served, CopiesUpdatedByTheUsersOwnRuleAreTheSameBitForBit) {
   World whole(cluster(3, 3), {.seed = kServedSeed});
   run(whole);
   const std::vector<float> expected = results[NodeId(3)];
-  // Whoever takes over goes on from its own copy of parameters and slots.
+  // The new head continues with its own copy of parameters and slots.
   World struck(cluster(3, 3), {.seed = kServedSeed});
   struck.at(Time(20ms), [&] { struck.kill(NodeId(1), false); });
   const Outcome outcome = run(struck);

@@ -42,7 +42,7 @@ Agreed agree(std::size_t workers, std::size_t servers) {
   return agreed;
 }
 
-// So that ten thousand workers with a hundred servers can be simulated at all.
+// This makes it possible to simulate ten thousand workers with a hundred servers.
 TEST(ShardDirectories, CostTwoMessagesAMemberAndAWorkerSendsTheSameHoweverManyThereAre) {
   const Agreed few = agree(10, 4);
   const Agreed many = agree(300, 4);

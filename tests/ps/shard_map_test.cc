@@ -16,7 +16,7 @@ Member member(std::uint32_t node, Role role, std::uint32_t life = 1) {
 Holder holder(std::uint32_t node, std::uint32_t life = 1) {
   return {NodeId(node), Incarnation(life)};
 }
-// It has shard 0, and was told of this chain.
+// It has shard 0, and has heard of this chain.
 Holding has(const Holder& who, const std::vector<Holder>& chain) {
   Holding h;
   h.who = who;
@@ -71,7 +71,7 @@ TEST(ShardMap, WithoutItsHeadAShardIsServedByTheNextInItsChain) {
 }
 
 TEST(ShardMap, OfTwoHoldersTheOneThatCameFirstStaysFirst) {
-  // Node 3 came last, and was told of 1 and 2; node 2 has not heard of it yet.
+  // Node 3 came last, and has heard of 1 and 2; node 2 has not heard of it yet.
   const View view = view_of({member(2, Role::Server), member(3, Role::Server)}, 7);
   std::vector<Holding> told{has(holder(2), {holder(1), holder(2)}),
                             has(holder(3), {holder(1), holder(2), holder(3)})};

@@ -1,5 +1,5 @@
-// Softmax regression on synthetic data: the smallest model whose gradients' outer product tells of
-// its curvature, as that of any log-likelihood does.
+// Softmax regression on synthetic data: the smallest model for which the outer product of gradients
+// approximates the curvature, as for any log-likelihood.
 #pragma once
 
 #include <algorithm>

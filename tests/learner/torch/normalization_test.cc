@@ -40,7 +40,7 @@ BatchNorm2d layer(std::int64_t channels, const char* choice) {
   return norm;
 }
 
-// What a layer gives, and the gradients, for an output weighted at random.
+// The outputs and gradients of a layer, for randomly weighted outputs.
 struct Result {
   at::Tensor y, dx, dweight, dbias, mean, var;
 };
@@ -219,7 +219,7 @@ TEST(NormalizedModel, LayersThatAreNotThereAreRefused) {
 
 // ---- Over workers
 
-// A job on a small network, with learners that each life has for itself.
+// A job on a small network; each life has a learner of its own.
 struct NormJob {
   SampleShape shape = images(3, 8, 4);
   std::string choice = "local";
@@ -256,7 +256,7 @@ struct NormJob {
     results[node.id].assign(replica.w().data().begin(), replica.w().data().end());
   }
 
-  // Of each worker, its state at the end.
+  // Returns each worker's state at the end.
   std::map<NodeId, std::vector<float>> run(std::size_t P, const std::string& norm) {
     choice = norm;
     sync.recipe.batch_norm = parse_batch_norm(norm);

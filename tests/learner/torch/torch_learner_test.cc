@@ -1,4 +1,4 @@
-// The torch learner against libtorch's own way: gradients, buckets, factors, state, aborts.
+// Compares the torch learner with plain libtorch: gradients, buckets, factors, state, aborts.
 #include "learner/torch/torch_learner.h"
 
 #include <ATen/Context.h>
@@ -26,7 +26,7 @@ at::Tensor tensor_of(const TensorEntry& t, float* base) {
   return at::from_blob(base + t.at.value(), t.shape, t.strides);
 }
 
-// ---- Each step, from the same parameters, equals libtorch's own path
+// ---- Each step equals libtorch's, from the same parameters
 
 std::unique_ptr<torch::optim::Optimizer> torch_optimizer(const Rule& rule, double eta,
                                                          std::vector<at::Tensor> parameters) {
@@ -56,15 +56,16 @@ std::unique_ptr<torch::optim::Optimizer> torch_optimizer(const Rule& rule, doubl
   }
 }
 
-// The farthest that two tensors are apart, in units of the larger one's elements or 1e-2 of its
-// largest: a parameter that happens to be near zero has no relative precision.
+// The largest difference of two tensors, in units of the larger element or of 1e-2 of the largest
+// one: a parameter that happens to be near zero has no relative precision.
 double far_apart(const at::Tensor& a, const at::Tensor& b) {
   const at::Tensor scale = at::max(b.abs(), b.abs().max() * 1e-2) + 1e-12;
   return ((a - b).abs() / scale).max().item<double>();
 }
 
-// Our learner and rule beside a module of the same making with libtorch's optimizer; before each
-// step both have the same parameters and optimizer state, because each is compared and then copied.
+// Runs our learner and rule beside a module of the same architecture with libtorch's optimizer.
+// After each step it compares parameters and optimizer state, and then copies them, so that both
+// start the next step from the same values.
 void expect_steps_like_libtorch(const std::string& model, const SampleShape& shape, RuleKind kind,
                                 int steps, double tolerance) {
   constexpr std::uint64_t B = 8;
@@ -104,7 +105,7 @@ void expect_steps_like_libtorch(const std::string& model, const SampleShape& sha
     } else {
       ASSERT_LE(far_apart(w, v), tolerance) << model << ", step " << t;
     }
-    w.copy_(v);  // The next step begins from the same parameters.
+    w.copy_(v);  // The next step begins with the same parameters.
   }
 }
 
@@ -125,7 +126,7 @@ TEST(TorchLearner, ResNetStepsAreThoseOfLibtorchsOtherOptimizers) {
     expect_steps_like_libtorch("resnet:20", images(3, 8), kind, 100, 1e-6);
 }
 
-// A network of libtorch's alone, without any hook: what autograd accumulates by itself.
+// A plain libtorch network without hooks: autograd accumulates by itself.
 struct Plain final : torch::nn::Module {
   Plain()
       : a(register_module("a", torch::nn::Linear(12, 20))),
@@ -219,7 +220,7 @@ TEST(TorchLearner, ASinkGetsWhatTheArenaWouldGet) {
   EXPECT_EQ(test.g.all().data()[0], 9.0F) << "the arena was written all the same";
 }
 
-// A strategy asks for the next batch before it takes the one at hand.
+// A strategy asks for the next batch before it takes the current one.
 TEST(TorchLearner, ABatchThatWasFetchedAheadIsNotFetchedAgain) {
   TestLearner test("linear", numbers(4, 2));
   const auto fetch = [&](std::uint64_t t) {
@@ -296,7 +297,7 @@ TEST(TorchLearner, OneLearnerServesTwoReplicasAsTwoLearnersWould) {
   Arena other(shared.learner.layout().all(), Substance::Real);
   shared.learner.initialize(other.all());
   TestLearner alone("resnet:20", shape, {.seed = Seed(5)});
-  // The other replica takes a step of its own in between: its statistics must not leak.
+  // The other replica makes a step in between: its statistics must not leak.
   shared.step(0, ids(0, 8));
   {
     Channel<Ready> ready;
@@ -365,7 +366,7 @@ TEST(TorchLearner, ChannelsLastTrainsTheSameNetwork) {
         << t.name;
 }
 
-// ---- What goes wrong
+// ---- Errors
 
 TEST(TorchLearner, AnAbortedStepLeavesItUsable) {
   TestLearner test("lenet", images(1, 28));
@@ -397,13 +398,13 @@ TEST(TorchLearner, AnAbortedStepLeavesItUsable) {
   EXPECT_TRUE(std::ranges::equal(expected, test.g.all().data()));
 }
 
-// ---- Passes that begin before their parameters are there
+// ---- Passes that begin before their parameters arrive
 
 struct GatedPass {
   explicit GatedPass(const std::string& model, const SampleShape& shape) : test(model, shape) {
     test.step(0, ids(0, 8));
     expected.assign(test.g.all().data().begin(), test.g.all().data().end());
-    // What is not there yet is none of the numbers that it will be.
+    // Parameters are NaN until they arrive.
     there.assign(test.state.all().data().begin(), test.state.all().data().end());
     std::ranges::fill(test.g.all().data(), 0.0F);
     for (const TensorEntry& t : test.learner.layout().parameter_tensors())

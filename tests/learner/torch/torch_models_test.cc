@@ -1,4 +1,4 @@
-// Every model that --model names learns, and says what it cannot take.
+// Every model that --model names learns, and refuses unsuitable data with a reason.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -15,7 +15,7 @@
 
 namespace shoal {
 
-// Numbers that depend on the sample alone.
+// A source whose numbers depend only on the sample.
 class TestSource final : public BatchSource {
  public:
   TestSource(SampleShape shape, std::uint64_t size) : shape_(std::move(shape)), size_(size) {}
@@ -76,7 +76,7 @@ inline std::vector<SampleId> ids(std::uint64_t from, std::uint64_t n) {
   return all;
 }
 
-// A learner with a replica's memory, outside of any world.
+// A learner with the memory of a replica, without a world.
 struct TestLearner {
   TestLearner(ModelFactory make, const SampleShape& shape, TorchLearnerOptions options = {})
       : source(std::make_shared<TestSource>(shape, 512)),

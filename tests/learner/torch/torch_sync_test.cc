@@ -1,4 +1,4 @@
-// Several workers on a real network: each step is the one that a single worker would have made.
+// Several workers on a real network: each step equals that of a single worker.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -24,7 +24,7 @@ struct State {
   Progress progress;
 };
 
-// Begins with the state it is given, and keeps every one that it is told to save.
+// Loads the given state, and keeps every state that it is told to save.
 class OneState final : public CheckpointStore {
  public:
   OneState(const State* begin, std::map<std::uint64_t, State>& saved)
@@ -62,7 +62,7 @@ class TorchSync : public testing::Test {
     learner_ = make_torch_learner(task);
   }
 
-  // What P workers make of a state, up to step `to`.
+  // The states that P workers produce from a state, up to step `to`.
   std::map<std::uint64_t, State> run(std::size_t P, const State* begin, std::uint64_t to,
                                      const Recipe& recipe) {
     std::map<std::uint64_t, State> saved;
@@ -88,7 +88,7 @@ class TorchSync : public testing::Test {
     return saved;
   }
 
-  // One part in 1e5 of the parameters, and far less than the step that led there.
+  // Equal to 1e-5 of the parameters, far less than the step before.
   static void expect_equal(const State& before, const State& one, const State& several) {
     double most = 0, step = 0, size = 0;
     for (std::size_t i = 0; i < one.w.size(); ++i) {

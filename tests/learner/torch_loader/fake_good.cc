@@ -1,4 +1,4 @@
-// Fits.
+// A plugin that fits.
 #include "fake_plugin.h"
 
 extern "C" const shoal::TorchApi* shoal_torch_api() {

@@ -1,5 +1,5 @@
-// Comes from a future with another table. The version is null: a loader that reads it although it
-// does not know the table's layout will crash.
+// A plugin of a later release, with another table. The version is null: a loader that reads it
+// without knowing the table's layout will crash.
 #include "fake_plugin.h"
 
 extern "C" const shoal::TorchApi* shoal_torch_api() {

@@ -1,4 +1,4 @@
-// Was left behind by another release.
+// A plugin of another release.
 #include "fake_plugin.h"
 
 extern "C" const shoal::TorchApi* shoal_torch_api() {

@@ -1,4 +1,4 @@
-// What the fake plugins have in common: an answer by which a test knows them.
+// Shared by the fake plugins: an answer by which a test recognizes them.
 #pragma once
 
 #include "learner/torch_loader/torch_abi.h"
