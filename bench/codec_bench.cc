@@ -19,7 +19,7 @@ namespace {
 // The largest layer of a perceptron of 784, 2048, 2048 and 10 units.
 constexpr std::size_t kSide = 2048;
 
-// Of this thread, because the machine may be shared.
+// CPU time of this thread, because the machine may be shared.
 double cpu_s(const std::function<void()>& f) {
   timespec before{}, after{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
@@ -34,7 +34,7 @@ struct Case {
   double target;  // GB/s
 };
 
-// What the project asks for; 0 where it asks for nothing.
+// The project's targets; 0: none.
 constexpr Case kCases[] = {{"fp32", 0},          {"fp16", 4},        {"bf16", 4},
                            {"fixed16:4", 0.5},   {"flexpoint", 0},   {"onebit+ef", 4},
                            {"twobit:2", 4},      {"terngrad", 0.5},  {"qsgd:4", 0.5},
@@ -42,7 +42,7 @@ constexpr Case kCases[] = {{"fp32", 0},          {"fp16", 4},        {"bf16", 4}
                            {"dryden:0.01", 1.5}, {"adacomp:500", 0}, {"topk:0.01+ef", 1.5},
                            {"randomk:0.01", 0},  {"dgc:0.001", 1.5}, {"topk:0.01+ef+zstd", 0}};
 
-// Sent and rest together are the values, and no machine would have written other bytes.
+// Sent values plus residual equal the input, and the bytes are the same on every machine.
 bool is_right(const Encoding& encoding, const Codec& codec, std::span<const float> values) {
   std::vector<std::byte> bytes(codec.bound(values.size())), plain(bytes.size());
   std::vector<float> rest(values.size());
@@ -59,7 +59,7 @@ bool is_right(const Encoding& encoding, const Codec& codec, std::span<const floa
   return right;
 }
 
-// Gradient, and what memory does with as much of it.
+// A gradient, and the speed of memory for as many bytes.
 struct Ground {
   std::vector<float> values;
   std::vector<float> other;
@@ -90,7 +90,7 @@ BenchRow bench_one(const Case& c, Ground& ground, int repeats) {
     const double in =
         cpu_s([&] { codec->decode_add(std::span(bytes).first(size), ground.other, 0.5F); });
     const double copied = ground.copy_gb();
-    if (i == 0) continue;  // pages are touched for the first time
+    if (i == 0) continue;  // the first pass touches its pages for the first time
     both.push_back(ground.bytes / (out + in) * 1e-9);
     encoding_gb.push_back(ground.bytes / out * 1e-9);
     decoding_gb.push_back(ground.bytes / in * 1e-9);
@@ -107,7 +107,7 @@ BenchRow bench_one(const Case& c, Ground& ground, int repeats) {
   return row;
 }
 
-// All that a worker computes in a step of powersgd.
+// All computation of a worker in a step of powersgd.
 BenchRow bench_powersgd(std::size_t side, std::uint32_t rank, Ground& ground, int repeats) {
   BenchRow row{.name = fmt::format("powersgd:{}", rank), .unit = "GB/s"};
   const LowRank shape{side, side, rank};

@@ -25,7 +25,7 @@ std::string list_of(const std::vector<std::uint64_t>& numbers) {
   return text;
 }
 
-// One program, measured once in each round: all sizes, in microseconds.
+// One program, measured once per round: all sizes, in microseconds.
 class Contender {
  public:
   Contender(std::string command, std::vector<std::string> ways)
@@ -67,7 +67,7 @@ Contender peer(const CollectiveBenchOptions& o, const std::string& name) {
   if (program.empty())
     throw ConfigError(
         "--peer mpi: this build found no Open MPI; install libopenmpi-dev, build again");
-  // With more processes than cores it is told so, and yields instead of spinning.
+  // With more processes than cores, Open MPI is told so, and yields instead of spinning.
   const char* crowd = o.procs > std::thread::hardware_concurrency() ? " --oversubscribe" : "";
   return {fmt::format("mpirun --allow-run-as-root{} -n {} {} {}", crowd, o.procs, program, sizes),
           {"copied"}};
@@ -79,7 +79,7 @@ std::string size_name(std::uint64_t bytes) {
   return fmt::format("{} B", bytes);
 }
 
-// How many times faster than the better peer; 0: nothing is asked for.
+// The target as a multiple of the better peer's speed; 0: none.
 double times_asked(const std::string& way, std::uint64_t bytes) {
   if (bytes >= 64U << 20U) return way == "owned" ? 5 : 4;
   if (bytes >= 4U << 20U) return way == "owned" ? 4 : 3;
@@ -91,7 +91,7 @@ std::vector<BenchRow> one_host(const CollectiveBenchOptions& o) {
   std::map<std::string, Contender> peers;
   for (const std::string& name : o.peers)
     if (name != "none") peers.emplace(name, peer(o, name));
-  // In turn, so that what else the machine does strikes all.
+  // In turn, so that other load on the machine affects all alike.
   for (int round = 0; round < o.rounds; ++round) {
     shoal.run(o.bytes);
     for (auto& [name, contender] : peers) contender.run(o.bytes);
@@ -122,7 +122,7 @@ std::vector<BenchRow> one_host(const CollectiveBenchOptions& o) {
   return rows;
 }
 
-// Each of two members sends and receives all bytes once: what iperf3 does one way.
+// Each of two members sends and receives all bytes once; iperf3 sends as much one way.
 std::optional<BenchRow> slow_link(const CollectiveBenchOptions& o, std::uint64_t bytes) {
   if (o.two_hosts.empty()) return std::nullopt;
   const std::string command =

@@ -18,7 +18,7 @@ struct CollectiveBenchOptions {
   int rounds = 9;         // ours and theirs in turn; medians count
 };
 
-// Throws ConfigError for a peer that is unknown or that this build has not.
+// Throws ConfigError for a peer that is unknown or not in this build.
 std::vector<BenchRow> bench_collective(const CollectiveBenchOptions& options);
 
 }  // namespace shoal

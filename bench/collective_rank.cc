@@ -45,7 +45,8 @@ void verify(std::span<const float> part, std::uint64_t at, std::uint64_t P) {
   }
 }
 
-// Runs f(from, to) for all of n elements, a slice a turn: a busy machine must not make us silent.
+// Runs f(from, to) over n elements, a slice per turn, so that heartbeats are sent on a busy
+// machine.
 template <class F>
 Task<void> in_slices(Env& env, std::uint64_t n, F f) {
   for (std::uint64_t at = 0; at < n; at += kSlice) {
@@ -54,7 +55,7 @@ Task<void> in_slices(Env& env, std::uint64_t n, F f) {
   }
 }
 
-// What an all-reduce of one size works on, in memory that the peers read in place.
+// The ranges of an all-reduce of one size, in memory that peers read in place.
 class Case {
  public:
   Case(const Group& group, std::uint64_t bytes, Exchange exchange)
@@ -72,11 +73,11 @@ class Case {
     co_await in_slices(group_.node.env, data_.size().value(), fill);
   }
 
-  // The sum stays in parts with its owners, and all have read access to all of it.
+  // The sum stays in parts with its owners; all members can read all of it.
   Task<void> owned(std::uint64_t operation) {
     return in_place_ ? directly_owned(operation) : copied(operation);
   }
-  // All have all of it.
+  // Every member has a copy of the whole sum.
   Task<void> copied(std::uint64_t operation) {
     if (in_place_) return directly_copied(operation);
     return all_reduce_in_pieces(exchange_, group_, data_.all(), sum_.all(), scratch_.all(),

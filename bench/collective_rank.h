@@ -14,9 +14,9 @@ struct CollectiveRankOptions {
   std::uint64_t procs = 2;
 };
 
-// Joins the job of the environment, sums ranges of each size over all ranks out of place, and has
-// rank 0 print "result WAY BYTES MICROSECONDS" for each way in which the sum is had: `owned`, to be
-// read where its owners have it, or `copied` to all. Throws Error when a sum is wrong.
+// Joins the job of the environment and sums ranges of each size over all ranks out of place. Rank 0
+// prints "result WAY BYTES MICROSECONDS" for each way to get the sum: `owned`, read in place from
+// its owners, or `copied` to all. Throws Error if a sum is wrong.
 void run_collective_rank(const CollectiveRankOptions& options);
 
 }  // namespace shoal

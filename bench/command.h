@@ -1,4 +1,4 @@
-// Programs that a benchmark runs, and the numbers in what they print.
+// Runs programs for a benchmark, and reads numbers from their output.
 #pragma once
 
 #include <string>
@@ -11,18 +11,18 @@ struct Finished {
   std::string output;
 };
 
-// By the shell; both streams are kept.
+// Runs a shell command, and captures both streams.
 Finished run_command(const std::string& command);
 
-// Throws Error, with what was printed, when it failed.
+// Throws Error with the output if the command failed.
 void require_success(const std::string& command, const Finished& finished);
 
-// The word number `index` after the mark, as a number. Throws Error, with what was printed, when
-// the command failed or there is none.
+// The word number `index` after the mark, as a number. Throws Error with the output if the command
+// failed or there is no such number.
 double number_after(const Finished& finished, const std::string& mark, int index,
                     const std::string& command);
 
-// REQUIRES: there are some.
+// REQUIRES: values is not empty.
 double median(std::vector<double> values);
 
 }  // namespace shoal

@@ -20,7 +20,7 @@ constexpr double kSeconds = 1;
 constexpr int kPiecesMin = 8;
 constexpr double kBurnt = 96;
 
-// As many numbers as registers hold, and as keep all units busy, converge to 2.
+// As many numbers as fit in registers and keep all units busy; they converge to 2.
 double burn(std::uint64_t turns) {
   std::array<float, 48> x{};
   for (std::uint64_t i = 0; i < turns; ++i)
@@ -71,7 +71,7 @@ Pieces pieces_of_arithmetic(int threads, double piece_s) {
         begin.arrive_and_wait();
         for (int i = 0; i < each; ++i) own.push_back(took(turns));
         ++ended;
-        while (ended < threads) took(turns / 64 + 64);  // The others are not to be alone.
+        while (ended < threads) took(turns / 64 + 64);  // Keep the other threads company.
       });
   }
   return pieces;

@@ -10,7 +10,8 @@ namespace shoal {
 // The time of each piece of work, for each of several concurrent threads.
 using Pieces = std::vector<std::vector<double>>;
 
-// The rate, relative to the present one, if each thread began a piece when all have ended theirs.
+// The rate, relative to the measured one, if each thread began a piece only when all had ended
+// theirs.
 double kept_if_met(const Pieces& pieces);
 
 // Runs threads that compute in registers alone, so that neither memory nor caches matter. At best a

@@ -18,7 +18,7 @@ namespace shoal {
 namespace {
 
 constexpr double kSamples = 40'000;
-constexpr int kPasses = 10;  // over them in one measurement
+constexpr int kPasses = 10;  // over all samples, per measurement
 constexpr double kEta = 0.05;
 
 struct Problem {
@@ -26,8 +26,8 @@ struct Problem {
   const char* data;
   double target;  // times one thread
 };
-// Where features are rare threads seldom meet; of words a few are in every sample, and the caches
-// of two cores pass these weights to and fro.
+// If features are rare, threads rarely conflict; with text, a few words are in every sample, and
+// two cores' caches pass these weights back and forth.
 constexpr std::array kProblems = {
     Problem{"20 M features, 30 of them a sample",
             "synthetic:sparse,features=20000000,pairs=30,skew=0,n=100000,test=2000", 1.7},
@@ -36,7 +36,7 @@ constexpr std::array kProblems = {
 
 enum class Lock : std::uint8_t { None, Each };
 
-// What Hogwild does without: nobody else reads or moves the model during a sample.
+// The lock that Hogwild avoids: exclusive access to the model during a sample.
 class LockedLane final : public Lane {
  public:
   LockedLane(LogisticLane& lane, std::mutex& lock) : lane_(lane), lock_(lock) {}
@@ -65,7 +65,7 @@ class Bench {
     }
   }
 
-  // Updates a second. One thread has all samples, of two each has half.
+  // Updates a second. One thread has all samples; each of two has half.
   double rate(std::size_t threads, Lock lock) {
     std::ranges::fill(w_.all().data(), 0.0F);
     LiveLoop loop;
@@ -78,7 +78,7 @@ class Bench {
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     return static_cast<double>(kPasses * parts_[0].n * parts_.size()) / took.count();
   }
-  // Of the last pass over all samples, as it went.
+  // The loss during the last pass over all samples.
   double loss() const { return mean_loss(last_); }
 
  private:
@@ -124,7 +124,7 @@ BenchRow measure(const Problem& problem, double scale, int rounds) {
   row.peers["1 thread"] = median(one);
   row.peers["2 threads with a lock"] = median(locked);
   row.target = problem.target * row.ours / median(times);
-  // What races lose is little beside what the order of the samples changes.
+  // Races change the loss little compared with the order of the samples.
   row.verified = worst < 1.1;
   row.note = fmt::format("2 threads: {:.2f} times one, {:.2f} times with a lock; loss {:.3f} times",
                          median(times), median(times_locked), worst);

@@ -37,7 +37,7 @@ std::vector<Segment> perceptron(double scale) {
   return tensors;
 }
 
-// Read and written for one parameter, measuring included; each rule's file says which.
+// Bytes read and written per parameter, including the norms; each rule's file tells them.
 double bytes_per_parameter(const Rule& rule) {
   const double norm_of_g = rule.clip_norm > 0 && rule.kind != RuleKind::Lars ? 4 : 0;
   const double arrays = 12 + 8 * slots(rule);
@@ -70,8 +70,8 @@ struct Took {
   double cpu_s;  // of the compute thread
 };
 
-// As a live node runs it: the loop on this thread, the work on a compute thread. Rates are of the
-// compute thread's own time, because the machine may be shared.
+// The setting of a live node: the loop on this thread, the work on a compute thread. Rates count
+// the compute thread's CPU time, because the machine may be shared.
 struct Machine {
   LiveLoop loop;
   ComputeThread compute;
@@ -135,7 +135,7 @@ BenchRow bench_rule(Machine& machine, const Rule& rule, double scale, int repeat
     const Took copying = machine.run(copy_once(machine.env, model.g.all(), model.copy.all()));
     const UpdateStep step{.eta = kEta, .t = static_cast<std::uint64_t>(i) + 2, .samples = kBatch};
     const Took updating = machine.run(update(machine.env, rule, step, model.all()));
-    if (i == 0) continue;  // pages are touched for the first time
+    if (i == 0) continue;  // the first pass touches its pages for the first time
     copies.push_back(8 * n / copying.cpu_s * 1e-9);
     ours.push_back(bytes / updating.cpu_s * 1e-9);
     times.push_back(updating.wall_s * 1e3);

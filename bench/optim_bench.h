@@ -1,5 +1,4 @@
-// Benchmarks of the optimizers: how near an update comes to the speed at which memory can be
-// copied.
+// Benchmarks of the optimizers: the speed of an update compared with that of copying memory.
 #pragma once
 
 #include <vector>

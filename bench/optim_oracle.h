@@ -1,5 +1,5 @@
-// One step of each optimizer as its paper writes it: one parameter at a time, in double precision,
-// without a thought of speed. What tests and benchmarks verify the fused loops against.
+// One step of each optimizer as in its paper: one parameter at a time, in double precision, not
+// optimized. Tests and benchmarks verify the fused loops against it.
 #pragma once
 
 #include <cmath>

@@ -24,7 +24,8 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr std::uint32_t kServers = 4;
-// How long a push and a pull may take, in all-reduces of as many parameters; and a step in steps.
+// Targets: the time of a push and a pull in all-reduces of as many parameters; and of a step in
+// steps.
 constexpr double kRoundsOfAllReduce = 2;
 constexpr double kStepsOfAllReduce = 1.3;
 constexpr double kTimesOneServer = 3;
@@ -37,7 +38,7 @@ double ratio(const std::vector<double>& some, const std::vector<double>& others)
   return median(ratios);
 }
 
-// What is measured in turn, forth and back, so that what else the machine does strikes all.
+// One of the measurements that take turns, so that other load on the machine affects all alike.
 struct Turn {
   std::function<double()> measure;
   std::vector<double> figures{};
@@ -52,7 +53,7 @@ void take_turns(std::array<Turn, n>& turns, int rounds) {
     }
 }
 
-// ---- A push and a pull, beside an all-reduce
+// ---- A push and a pull, compared with an all-reduce
 
 double push_and_pull_us(const PsBenchOptions& o, const std::string& consistency,
                         std::uint32_t servers) {
@@ -91,9 +92,9 @@ void one_host(const PsBenchOptions& o, std::vector<BenchRow>& rows) {
   }
 }
 
-// ---- Servers beside one server
+// ---- Several servers, compared with one server
 
-// Pushes of all workers in a second of virtual time: eight workers, a host and 10 Gbit/s each.
+// All workers' pushes in a second of virtual time: eight workers, with a host and 10 Gbit/s each.
 double simulated_rate(std::uint32_t servers, bool& right) {
   constexpr std::uint32_t kWorkers = 8;
   constexpr std::uint64_t kPushes = 50 * kWorkers;
@@ -138,7 +139,7 @@ void more_servers(const PsBenchOptions& o, std::vector<BenchRow>& rows) {
   row.note = fmt::format("8 workers, 64 MiB, 10 Gbit/s each; {:.2f} times one", row.ours / one);
   rows.push_back(row);
 
-  // Where each process has a core.
+  // Only if each process has a core.
   if (std::thread::hardware_concurrency() < kServers + kPsWorkers) return;
   const auto rate = [&](std::uint32_t servers) {
     return kPsWorkers * 1e6 / push_and_pull_us(o, "async", servers);
@@ -155,7 +156,7 @@ void more_servers(const PsBenchOptions& o, std::vector<BenchRow>& rows) {
   rows.push_back(live);
 }
 
-// ---- A step of LeNet, beside one with an all-reduce
+// ---- A step of LeNet, compared with one with an all-reduce
 
 void training_step(const PsBenchOptions& o, std::vector<BenchRow>& rows) {
   const ScratchFolder scratch("bench");

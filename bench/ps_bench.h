@@ -1,5 +1,5 @@
-// Benchmark of the parameter servers: what a push and a pull cost beside our own all-reduce, how
-// servers scale, and what a synchronous step through them takes.
+// Benchmark of the parameter servers: the cost of a push and a pull compared with our own
+// all-reduce, the scaling of servers, and the time of a synchronous step through them.
 #pragma once
 
 #include <cstdint>

@@ -27,8 +27,7 @@ std::uint64_t steps_of(std::uint64_t bytes) {
          std::clamp<std::uint64_t>(kBytesOfARun / std::max<std::uint64_t>(bytes, 1), 8, 2000);
 }
 
-// Its gradient is written once, is the same in every step, and that of worker r is r + 1 times that
-// of worker 0.
+// A learner with a constant gradient, written once; worker r has r + 1 times that of worker 0.
 class Constant final : public Learner {
  public:
   Constant(Elements n, NodeId worker) : layout_(Layout::plain(n)), times_(worker.value() + 1) {}
@@ -71,7 +70,7 @@ class Stopwatch final : public Journal {
   Ending leave() override { return Ending::No; }
 
   std::uint64_t steps() const { return steps_; }
-  // In which each worker has pushed once.
+  // The time in which each worker has pushed once.
   double us_per_round() const {
     return 1e6 * seconds(end_ - begin_) * kPsWorkers / static_cast<double>(samples_);
   }
@@ -80,7 +79,7 @@ class Stopwatch final : public Journal {
   Env& env_;
   Time begin_{}, end_{};
   std::uint64_t steps_ = 0;    // of this worker
-  std::uint64_t samples_ = 0;  // of all, one for each push
+  std::uint64_t samples_ = 0;  // of all workers, one per push
 };
 
 class NoCheckpointStore final : public CheckpointStore {
@@ -89,7 +88,7 @@ class NoCheckpointStore final : public CheckpointStore {
   Task<bool> load(Replica&) override { co_return false; }
 };
 
-// Each push takes the worker's gradient away from the parameters once.
+// Checks that each push has subtracted its worker's gradient from the parameters exactly once.
 Task<void> verify(Env& env, std::span<const float> w, std::uint64_t own, std::uint64_t times,
                   std::uint64_t pushes) {
   const std::uint64_t others = kPsWorkers * (kPsWorkers + 1) / 2 - times;

@@ -15,8 +15,9 @@ struct PsRankOptions {
   std::string consistency = "synchronous";
 };
 
-// Until all has been measured. The first worker prints "result CONSISTENCY BYTES MICROSECONDS", the
-// time in which each worker has pushed and pulled once. Throws Error for wrong parameters.
+// Runs until all has been measured. The first worker prints "result CONSISTENCY BYTES
+// MICROSECONDS", the time in which each worker has pushed and pulled once. Throws Error for wrong
+// parameters.
 void run_ps_rank(const PsRankOptions& options);
 
 }  // namespace shoal

@@ -13,9 +13,9 @@ struct BenchRow {
   std::string unit{};
   double target = 0;  // the project's own; 0: none
   bool higher_is_better = true;
-  bool verified = false;  // the result of the run was checked
+  bool verified = false;  // whether the result of the run was checked, and right
   std::string note{};
-  std::map<std::string, double> peers{};  // the same quantity of others, measured in turn
+  std::map<std::string, double> peers{};  // the same quantity for others, measured in turn
   // For collectives only.
   std::string op{};
   std::uint64_t bytes = 0;

@@ -1,4 +1,4 @@
-// For benchmarks of milliseconds in memory that has just been made.
+// For benchmarks that take milliseconds in newly allocated memory.
 #pragma once
 
 #include <chrono>
@@ -9,9 +9,9 @@
 
 namespace shoal {
 
-// Until the large pages are there that the kernel makes of small ones in the background
-// (transport/shm/memory.h), of some arrays of this size in each process. A training does not notice
-// them; a run that is over by then would measure little else.
+// Waits until the kernel has merged small pages into large ones in the background
+// (transport/shm/memory.h), for some arrays of this size in each process. A training run does not
+// notice the merging; a short run would measure little else.
 inline Task<void> settle(Env& env, std::uint64_t bytes) {
   constexpr std::uint64_t kNsPerByte = 15;
   co_await env.sleep(std::chrono::nanoseconds(kNsPerByte * bytes));

@@ -31,7 +31,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Every node passes a message to the next and takes one from the previous, `rounds` times.
+// Every node passes a message to the next and receives one from the previous, `rounds` times.
 Task<void> pass_around(Node& node, std::uint32_t nodes, std::uint64_t rounds) {
   const NodeId next((node.id.value() + 1) % nodes);
   const NodeId previous((node.id.value() + nodes - 1) % nodes);
@@ -68,7 +68,7 @@ Rate message_rate(std::uint32_t nodes, std::uint64_t rounds, bool recorded) {
 
 std::size_t allocated() { return mallinfo2().uordblks + mallinfo2().hblkhd; }
 
-// Nodes that wait for a message: what they hold, all of the world's own tables included.
+// The memory per node that waits for a message, including the world's own tables.
 BenchRow idle_memory(std::uint32_t nodes) {
   BenchRow row{
       .name = "memory of an idle node", .unit = "bytes", .target = 4096, .higher_is_better = false};
@@ -90,7 +90,7 @@ BenchRow idle_memory(std::uint32_t nodes) {
   return row;
 }
 
-// The synchronous strategy with a model of full size and no numbers.
+// The synchronous strategy with a phantom model of full size.
 BenchRow thousand_nodes(std::uint32_t nodes, std::uint64_t steps) {
   BenchRow row{.name = "timing-only nodes x steps", .unit = "messages/s"};
   // Two layers of AlexNet's size: 61 M parameters.

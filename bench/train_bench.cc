@@ -33,8 +33,8 @@ constexpr double kAsideS = 0.7;    // allowed difference of independent processe
 constexpr int kTimes = 32;         // more images for several workers: no epoch ends in a round
 constexpr double kSlack = 0x1p26;  // 64 MiB for libtorch and the run itself
 constexpr double kSlots = 1;       // the optimizer's: momentum
-// Flags that are measured beside the defaults with several workers: each changes how a run reacts
-// to cores whose speed changes.
+// Flags that are compared with the defaults for several workers: each changes how a run reacts to
+// cores whose speed changes.
 struct Beside {
   const char* flags;
   bool spare;  // has no effect unless there are spare cores
@@ -132,7 +132,7 @@ class TrainBench {
 
 std::string TrainBench::command_of(const Model& model, int threads, const Round& round,
                                    const fs::path& out, const std::string& flags) const {
-  // What is probed is kept for the rounds to come, and for nobody else.
+  // Probe results are kept for later rounds, in a cache of their own.
   return fmt::format(
       "XDG_CACHE_HOME={} {} train --model {} --data {} --batch {} --steps {} --optimizer momentum "
       "--lr {} --schedule constant --threads {} --save-every 1000000 --quiet --out {}{} {}",
@@ -177,7 +177,7 @@ Trained TrainBench::ours(const Model& model, int threads, const Round& round,
   return read_run(out, round);
 }
 
-// All at the same time, each for itself: the rate of all.
+// All workers at the same time, independently; returns their total rate.
 Trained TrainBench::apart(const Model& model, int threads, const Round& round) const {
   std::string command;
   std::vector<fs::path> outs;
@@ -235,8 +235,8 @@ Trained TrainBench::read_peer(const Finished& finished, const std::string& comma
   return result;
 }
 
-// How much faster the first are than the others: the median of the ratios of the rounds. What each
-// round measures lies close in time, so that a machine that is slow for a while is so for both.
+// How many times faster the first are than the others: the median of the rounds' ratios. A round
+// measures both within a short time, so that a temporary slowdown of the machine affects both.
 double times(const std::vector<double>& rates, const std::vector<double>& others) {
   std::vector<double> ratios;
   for (std::size_t i = 0; i < rates.size(); ++i) ratios.push_back(rates[i] / others[i]);
@@ -361,7 +361,7 @@ void TrainBench::measure_workers(const Model& model, int threads,
   part("relative to independent workers", times(own, alone), model.apart, they(alone));
   part("relative to workers with only a barrier per step", times(own, meeting), model.barrier,
        they(meeting));
-  // What the machine allows any workers that wait for each other in every step.
+  // The rate that the machine allows any workers that wait for each other in every step.
   part("independent workers, if each step took as long as the slowest one", median(kept), 0,
        fmt::format("of their own rate; with only a barrier {:.1f} %", 100 * times(meeting, alone)));
   part("threads of register arithmetic, likewise", median(cores), 0,

@@ -17,7 +17,7 @@ namespace {
 
 using Measure = std::function<double()>;
 
-// Ours and theirs in turn, so that what else the machine does strikes both.
+// Ours and theirs in turn, so that other load on the machine affects both.
 void interleave(BenchRow& row, int rounds, const Measure& ours, const std::string& peer,
                 const Measure& theirs) {
   std::vector<double> a;
@@ -40,8 +40,8 @@ double between_ranks(const TransportBenchOptions& o, const std::string& what) {
   return number_after(run_command(command), "result ", 0, command);
 }
 
-// The environment is that of our own carrier: TCP over loopback, the same segments.
-// `column`: of its last line, after "Final:".
+// The environment is that of our own carrier: TCP over loopback, the same segments. `column`: in
+// its last line, after "Final:".
 double ucx_perftest(const std::string& test, std::uint64_t bytes, std::uint64_t iterations,
                     int column) {
   const std::string common = fmt::format(
@@ -147,7 +147,7 @@ std::optional<BenchRow> two_hosts(const TransportBenchOptions& o) {
   }
   std::filesystem::remove(json);
   row.target = 0.95 * row.peers["iperf3"];
-  // All of it crossed the link, and nothing twice.
+  // All bytes crossed the link, and none twice.
   row.verified = crossed >= kBytes && crossed < 1.1 * kBytes;
   row.note += fmt::format("; {:.3f} bytes on the link for each of the payload", crossed / kBytes);
   return row;

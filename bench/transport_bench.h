@@ -1,4 +1,4 @@
-// Benchmarks of the transports, between two real processes, beside the tools that measure the same.
+// Benchmarks of the transports, between two real processes, compared with standard tools.
 #pragma once
 
 #include <string>

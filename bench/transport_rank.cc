@@ -35,7 +35,7 @@ Match from(NodeId peer, Tag tag) {
   return match;
 }
 
-// The words of message i, which its receiver can tell from those of any other.
+// Writes message i, which differs from every other message.
 void fill(MutBuf room, std::uint64_t i) {
   const std::uint64_t word = 0x9E3779B97F4A7C15ULL * (i + 1);
   const std::size_t n = std::min<std::size_t>(room.size.value(), sizeof word);
@@ -78,9 +78,9 @@ Task<double> latency(Node& node, const TransportRankOptions& o) {
   co_return seconds(node.env.now() - begun) / static_cast<double>(o.iterations) / 2 * 1e6;
 }
 
-// Every kOutstanding-th message. All are the same range, and are received into the same room, as
-// ucx_perftest does it: how much of it stays in the caches decides the figure. Two receives into
-// one room are allowed here because they bring the same bytes.
+// Sends every kOutstanding-th message. As in ucx_perftest, all messages use the same range and the
+// same room: the fraction that stays in the caches decides the figure. Two receives into one room
+// are allowed here because they bring the same bytes.
 Task<void> send_some(Node& node, const TransportRankOptions& o, const Memory& out, int lane) {
   for (std::uint64_t i = static_cast<std::uint64_t>(lane); i < o.iterations; i += kOutstanding)
     co_await node.endpoint.send(NodeId(1), tag_of(node, 10 + i), out.room);
@@ -121,11 +121,11 @@ Task<double> bandwidth(Node& node, const TransportRankOptions& o) {
 
 struct Rates {
   double read;
-  double within;  // the process
+  double within;  // within the process
 };
 
-// Rank 0 publishes, rank 1 reads where it lies and copies what it read into memory of its own; and
-// in turn what was its own from the first.
+// Rank 0 publishes; rank 1 reads in place and copies into its own memory. In turn it copies from
+// memory of its own.
 Task<Rates> read_in_place(Node& node, const TransportRankOptions& o) {
   const Memory memory(node, o.size);
   const std::vector<std::byte> own(o.size.value(), std::byte{2});
@@ -146,7 +146,7 @@ Task<Rates> read_in_place(Node& node, const TransportRankOptions& o) {
       std::memcpy(memory.room.data, from_there, o.size.value());
       return i > 0 ? seconds(node.env.now() - begun) : 0;
     };
-    // Either is the first of the two as often as the other.
+    // Alternates which of the two comes first.
     if (i % 2 == 0) within_s += copy(own.data());
     reading_s += copy(reading.data().data);
     verify(memory.room, i);

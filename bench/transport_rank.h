@@ -15,8 +15,8 @@ struct TransportRankOptions {
   std::uint64_t iterations = 1000;
 };
 
-// Joins the job of the environment, measures, and has rank 0 print "result VALUE": microseconds one
-// way, or bytes a second. Throws Error when what arrived is not what was sent.
+// Joins the job of the environment and measures. Rank 0 prints "result VALUE": microseconds one
+// way, or bytes a second. Throws Error if a message arrived changed.
 void run_transport_rank(const TransportRankOptions& options);
 
 }  // namespace shoal
