@@ -14,7 +14,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// Pointers, as tests are not optimized and these are asked millions of times.
+// Raw pointers: tests are not optimized, and the rules are evaluated millions of times.
 const Exclusion* const kRules = exclusions().data();
 const Exclusion* const kRulesEnd = kRules + exclusions().size();
 
@@ -26,7 +26,7 @@ bool passes(const Recipe& recipe, std::uint64_t workers) {
 
 using Visit = std::function<void(const Recipe&, std::uint64_t workers)>;
 
-// What workers push, and who does.
+// Varies the gradients that workers push, and which workers push.
 void each_of_pushes(Recipe r, std::uint64_t workers, const Visit& visit) {
   for (const bool factors : {false, true})
     for (const char* const filter : {"none", "significant:0.1"})
@@ -40,7 +40,7 @@ void each_of_pushes(Recipe r, std::uint64_t workers, const Visit& visit) {
         }
 }
 
-// What is encoded of what workers push and read.
+// Varies the encodings of pushes and reads.
 void each_of_encoded_pushes(Recipe r, std::uint64_t workers, const Visit& visit) {
   r.overlap = false;
   r.keep = KeepBatch::Worker;
@@ -59,7 +59,7 @@ void each_of_encoded_pushes(Recipe r, std::uint64_t workers, const Visit& visit)
           }
 }
 
-// What only servers have, with what nobody else has; and with what they do not go with.
+// Varies the options of servers, in combinations that are unique to servers or excluded for them.
 void each_of_servers(Recipe r, std::uint64_t workers, const Visit& visit) {
   for (const char* const consistency :
        {"synchronous", "bounded:3", "value:0.5", "async", "backup:1"})
@@ -77,7 +77,7 @@ void each_of_servers(Recipe r, std::uint64_t workers, const Visit& visit) {
           }
 }
 
-// What only models have that meet.
+// Varies the options of models that meet.
 void each_of_peers(Recipe r, std::uint64_t workers, const Visit& visit) {
   for (std::size_t meet = 0; meet < kAlgorithms; ++meet)
     for (const std::uint32_t tau : {0U, 1U, 4U})
@@ -96,7 +96,7 @@ void each_of_peers(Recipe r, std::uint64_t workers, const Visit& visit) {
           }
 }
 
-// And of models that meet.
+// Varies the encodings of models that meet.
 void each_of_encoded_models(Recipe r, std::uint64_t workers, const Visit& visit) {
   r.overlap = false;
   r.keep = KeepBatch::Worker;
@@ -136,7 +136,7 @@ void each_of_encodings(Recipe r, std::uint64_t workers, const Visit& visit) {
       }
 }
 
-// Every choice that some row tells apart with every other, and with several numbers of workers.
+// All combinations of choices that some rule distinguishes, for several numbers of workers.
 void each_combination(const Visit& visit) {
   Recipe r;
   for (const std::uint64_t workers : {1U, 2U, 9U})
@@ -149,7 +149,7 @@ void each_combination(const Visit& visit) {
               for (const std::uint32_t accumulate : {0U, 1U, 4U})
                 for (const std::uint32_t shards : {0U, 1U, 8U})
                   for (int switches = 0; switches < 16; ++switches) {
-                    // What is wrong whatever the rest is need not meet all of it.
+                    // Values that are always invalid need not be combined with everything.
                     const bool senseless = fraction == 0 || accumulate == 0;
                     if (senseless && (stragglers > 0 || backups > 0 || shards > 0)) continue;
                     r.updater = static_cast<Updater>(updater);
@@ -213,7 +213,7 @@ TEST(Compatibility, EachMendingMendsItsOwnRow) {
 }
 
 TEST(Compatibility, EveryRowOfTheTableIsNeeded) {
-  // Some recipe breaks it and no other.
+  // A rule is needed if some recipe breaks it and no other rule.
   std::set<const Exclusion*> needed;
   each_combination([&](const Recipe& recipe, std::uint64_t workers) {
     const Exclusion* broken = nullptr;

@@ -105,7 +105,7 @@ TEST(Axes, AMisspeltChoiceGetsTheNearest) {
               AllOf(HasSubstr("--straggler-policy fastst"), HasSubstr("'fastest'")));
 }
 
-// Bosen's order is the filter of its pushes: two names, one choice.
+// The order "largest changes first" is Bosen's filter of pushes: two names, one choice.
 TEST(Axes, TheLargestChangesFirstIsTheFilterOfServers) {
   Recipe recipe{.updater = Updater::Servers, .overlap = false};
   axis("order").set(recipe, "magnitude");

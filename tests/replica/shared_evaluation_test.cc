@@ -72,7 +72,7 @@ Task<void> evaluate_through_views(Node& node, Told& told) {
     done = co_await in_view(node, evaluation, view, total);
     if (done) told.totals[node.id] = total;
   }
-  co_await node.env.sleep(1s);  // so that nobody's end is a new view for the others
+  co_await node.env.sleep(1s);  // so that no node's end is a new view for the others
   co_await node.endpoint.retire(kGroup, last);
 }
 
@@ -99,7 +99,7 @@ TEST(SharedEvaluation, HasTheSameBitsForAnyNumberOfMembers) {
   }
 }
 
-// With workers lost every two seconds an evaluation of three never ended.
+// A regression: while workers were lost every two seconds, an evaluation of three never ended.
 TEST(SharedEvaluation, GoesOnAfterALossWithWhatNobodyKnows) {
   Told told = evaluated(3, Time(85ms));
   ASSERT_EQ(told.totals.size(), 2U);

@@ -109,7 +109,7 @@ TEST(Comparison, TheSameSeedTwiceIsTwoContestants) {
 }
 
 TEST(Comparison, TheFirstAtTheTargetWins) {
-  // After an epoch 0.5 and 2/3, after two 2/3 and 0.8, after three 0.75 and 6/7.
+  // 0.5 and 2/3 after one epoch, 2/3 and 0.8 after two, 0.75 and 6/7 after three.
   const std::vector<FinishedRun> runs = {
       made_up({.system = "fast", .rate = 1, .epoch_s = 1, .bytes = 100}),
       made_up({.system = "frugal", .rate = 2, .epoch_s = 10, .bytes = 10})};
@@ -198,7 +198,7 @@ TEST(Curves, CostIsCountedByTimeEpochsAndBytes) {
   EXPECT_FALSE(c.contestants[0].excerpt.bars.empty());
 }
 
-// ---- what is made of them
+// ---- pages and tables
 
 TEST(Report, NamesStayText) {
   const std::string evil = "<script>alert(1)</script>\"&'";

@@ -1,4 +1,4 @@
-// Runs that were never made, as their folders would tell of them.
+// Invented runs, as their folders would describe them.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace shoal {
 
-// Learns as 1 - 1/(1 + rate * epochs) does, at `epoch_s` seconds and `bytes` an epoch.
+// Its accuracy is 1 - 1/(1 + rate * epochs); an epoch takes `epoch_s` seconds and `bytes`.
 struct MadeUp {
   std::string system = "pytorch";
   std::uint64_t seed = 1;

@@ -23,7 +23,7 @@ class Boom : public Error {
   Boom() : Error("boom") {}
 };
 
-// How a run goes: which of its waits ends in an exception, or in a cancellation.
+// The course of a run: which of its waits ends with an exception, or with a cancellation.
 struct Script {
   int throw_at = -1;
   int cancel_at = -1;
@@ -120,8 +120,8 @@ inline Task<int> range_for(Script& s) {
   for (const Tracked& t : co_await make_many(s, 3)) total += co_await read(s, t);
   co_return total;
 }
-// A condition with co_await declares its result. In a function without a variable of its own, any
-// other condition with co_await in it makes g++ 12 mix up the parts of the frame.
+// A condition with co_await declares its result. In a function without another local variable, any
+// other condition that contains co_await makes g++ 12 mix up the parts of the frame.
 inline Task<int> for_header(Script& s) {
   for (int i = co_await read(s, Tracked(0)); i < co_await read(s, Tracked(2)); ++i)
     s.scratch += co_await read(s, Tracked(i));

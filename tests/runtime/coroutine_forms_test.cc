@@ -22,8 +22,8 @@
 namespace shoal {
 namespace {
 
-// Braces of these may stand in an expression with co_await: there is nothing to destroy twice.
-// tools/tidy reads this list.
+// Braces of these types may stand in an expression with co_await: they have no destructor to run
+// twice. tools/tidy reads this list.
 template <class T>
 constexpr bool kSafeInBraces =
     std::is_trivially_destructible_v<T>&& std::is_trivially_copyable_v<T>;
@@ -119,7 +119,7 @@ TEST_P(CoroutineForm, SurvivesCancellationAtEveryTurn) {
 INSTANTIATE_TEST_SUITE_P(All, CoroutineForm, ::testing::ValuesIn(kForms),
                          [](const auto& param) { return std::string(param.param.name); });
 
-// The tracker itself can fail: each kind of misuse is counted.
+// The tracker itself can fail: it counts each kind of misuse.
 TEST(Tracked, NoticesWhatItIsThereFor) {
   Tracked::ledger() = Tracked::Ledger();
   alignas(Tracked) std::array<std::byte, sizeof(Tracked)> room;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kDepth = 20'000;
 constexpr int kLoops = 200'000;
-// What the coroutines of a test may differ by; a frame that stays would add up to megabytes.
+// The allowed difference between a test's coroutines; a frame that stays would add up to megabytes.
 constexpr std::uintptr_t kSpreadMax = 16 * 1024;
 
 class StackMeter {

@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// A coroutine that runs when resumed and belongs to nobody but the test.
+// A coroutine that runs when resumed and is owned by the test.
 struct Fiber {
   struct promise_type {
     Fiber get_return_object() { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }

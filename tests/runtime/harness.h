@@ -1,5 +1,5 @@
-// What the tests of the runtime share: tasks that are watched to their end, and an operation that
-// the test completes, fails or lets refuse by hand.
+// Shared by the tests of the runtime: tasks that are watched to their end, and an operation that
+// the test completes, fails or refuses.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -69,8 +69,8 @@ class RuntimeTest : public ::testing::Test {
     return watched;
   }
   void run() { executor.run_ready(); }
-  // What a task left behind would wait for after the test; cancelled so that a failed expectation
-  // does not end in a crash as well.
+  // Cancels the tasks that a test left behind, so that a failed expectation does not lead to a
+  // crash as well.
   void TearDown() override {
     for (Watched& w : watched_) {
       if (w.done()) continue;
@@ -130,11 +130,11 @@ class Trigger {
     std::exchange(waiting_, nullptr)->fail(std::make_exception_ptr(Error(message)));
   }
 
-  void request_cancel() { waiting_->request_cancel(); }  // of the one operation, not of its scope
+  void request_cancel() { waiting_->request_cancel(); }  // of this operation, not of its scope
 
   std::optional<int> at_once;
   bool fails_at_once = false;
-  bool refuses = false;  // to be aborted
+  bool refuses = false;  // refuses to be aborted
   std::function<void()> on_abort;
   int starts = 0;
   int aborts = 0;

@@ -28,7 +28,7 @@ Header sample() {
   return h;
 }
 
-// The message of the Corrupt that decoding throws; fails the test when it throws nothing else.
+// The message of the Corrupt that decoding throws; fails the test for any other outcome.
 std::string complaint(std::span<const std::byte> bytes) {
   try {
     decode_header(bytes, NodeId(42));
@@ -38,7 +38,7 @@ std::string complaint(std::span<const std::byte> bytes) {
   return "accepted";
 }
 
-// Makes the checksum right again after a change, as a peer with a bug would.
+// Recomputes the checksum after a change, as a peer with a bug would.
 void seal(HeaderBytes& bytes) {
   const std::uint64_t checksum = header_checksum(bytes);
   for (unsigned i = 0; i < 8; ++i) bytes[56 + i] = static_cast<std::byte>(checksum >> (8 * i));
@@ -68,7 +68,7 @@ TEST(Header, EveryFieldComesBackAtItsLimits) {
   }
 }
 
-// The layout is the protocol: bytes written down, so that a change of it cannot go unnoticed.
+// The layout is the protocol: the test spells out its bytes, so that a change cannot go unnoticed.
 TEST(Header, HasTheLayoutOfItsComment) {
   const HeaderBytes bytes = encode_header(sample());
   const std::vector<unsigned> expected = {
@@ -152,7 +152,7 @@ TEST(Header, RefusesAHundredThousandRandomInputs) {
     std::array<std::byte, 96> bytes{};
     const std::size_t size = random.below(bytes.size() + 1);
     for (std::size_t at = 0; at < size; ++at) bytes[at] = static_cast<std::byte>(random.bits());
-    // Half of them get past the first gates: our magic, and our version.
+    // Half of them get past the first checks: our magic and our version.
     if (i % 2 == 0 && size >= 6) {
       const HeaderBytes real = encode_header(sample());
       std::copy_n(real.begin(), 6, bytes.begin());

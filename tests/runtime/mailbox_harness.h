@@ -1,4 +1,4 @@
-// A mailbox under test: an endpoint whose messages the test delivers, and a log of what got what.
+// A mailbox under test: an endpoint whose messages the test delivers, and a log of all matches.
 #pragma once
 
 #include <deque>
@@ -17,7 +17,7 @@ struct Message : Arrival {
   std::uint64_t number = 0;
 };
 
-// An endpoint that is a mailbox and nothing else: the test delivers the messages.
+// An endpoint that is only a mailbox: the test delivers the messages.
 class FakeEndpoint final : public Endpoint, private Mailbox::Host {
  public:
   explicit FakeEndpoint(std::vector<std::string>& dropped) : dropped_(&dropped), mailbox(*this) {}
@@ -86,7 +86,7 @@ class MailboxTest : public RuntimeTest {
     }
     return std::make_shared<const View>(v);
   }
-  // Posts a receive; the log says which message it got, "name<-number".
+  // Posts a receive; the log tells which message it got, "name<-number".
   Watched& receive(std::string name, Match match) {
     return start(receiving(std::move(name), match));
   }

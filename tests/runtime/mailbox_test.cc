@@ -178,7 +178,7 @@ TEST_F(MailboxTest, TheLossOfAnEarlierLifeIsOldNews) {
   EXPECT_TRUE(waiting.ok());
 }
 
-// A regression: the loss of the second life was forgotten because the first was lost already.
+// A regression: the loss of the second life was forgotten because the first was already lost.
 TEST_F(MailboxTest, ALifeThatIsLostBeforeItsViewComesStaysLost) {
   mailbox.adopt(view(1, {{0, 1}, {1, 1}}));
   mailbox.lose(NodeId(1), Incarnation(1), "killed");
@@ -207,7 +207,7 @@ TEST_F(MailboxTest, ANewIncarnationFailsTheReceivesOfTheOldAndBeginsAfresh) {
   mailbox.adopt(view(1, {{0, 1}, {1, 1}}));
   Watched& old = receive("old", from(1, tag(5)));
   deliver(1, tag(9), 1);
-  deliver(1, tag(9), 2);  // early: its view is still on its way
+  deliver(1, tag(9), 2);  // early: its view has not arrived yet
   mailbox.adopt(view(2, {{0, 1}, {1, 2}}));
   run();
   EXPECT_EQ(old.error(), "lost node 1: it came back as a new incarnation");
@@ -257,8 +257,8 @@ TEST_F(MailboxTest, LetsGoOfUnmatchedMessagesWhenItEnds) {
   EXPECT_THAT(dropped, ElementsAre("1: receiver gone"));
 }
 
-// Against the plainest model there is: two lists, searched from the front. Where few wait for each
-// other, and where many do.
+// Compares with the simplest model: two lists, searched from the front. With few entries waiting,
+// and with many.
 TEST_F(MailboxTest, MatchesLikeTheModelForAnyOrderOfEvents) {
   struct Posted {
     std::string name;

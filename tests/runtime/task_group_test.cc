@@ -16,7 +16,7 @@ using ::testing::UnorderedElementsAre;
 
 class TaskGroupTest : public RuntimeTest {
  public:
-  // Waits, and says how that ended.
+  // Waits, and logs the outcome.
   Task<> wait(Trigger& trigger, std::string name) {
     try {
       co_await trigger.wait();

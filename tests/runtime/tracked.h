@@ -1,5 +1,5 @@
-// A value that knows whether it is alive: it counts what is made and destroyed, and notices a
-// second destruction and a use after the first, also where memory is not freed in between.
+// A value that knows whether it is alive: it counts constructions and destructions, and notices a
+// second destruction and a use after the first, even if the memory is not freed in between.
 #pragma once
 
 #include <set>

@@ -51,8 +51,8 @@ TEST(View, TheHashTellsWhoIsInIt) {
   EXPECT_NE(hash_of(v), hash_of(view(1, {member(2, 1)})));
 }
 
-// A moment of the coordinator's life, told by what differs from a quiet one: it is 10 s after the
-// start, everyone was heard 0.1 s ago.
+// A state of the coordinator, given by its differences from a quiet one: 10 s after the start, all
+// nodes were heard 0.1 s ago.
 constexpr Time kNow{10s};
 
 Candidate here(Member m) {
@@ -87,7 +87,7 @@ struct Case {
   std::string name;
   View now;
   std::vector<Candidate> candidates;
-  std::string next;    // as describe() prints it; "" when the present view remains
+  std::string next;    // as describe() prints it; "" if the current view stays
   std::string reason;  // a part of it
   std::size_t expected = 1;
   Time started = Time(0s);

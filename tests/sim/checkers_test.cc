@@ -1,4 +1,4 @@
-// Every checker catches what it is there for, and lets the like of it pass.
+// Every checker catches its violation, and passes similar correct runs.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -160,7 +160,7 @@ TEST(CheckpointsKept, OneThatWasDoneIsLostOrChanged) {
   EXPECT_EQ(verdict(make_checkpoints_kept(), {begun, done, read(0, 0, 0)}).size(), 1U);
   EXPECT_EQ(verdict(make_checkpoints_kept(), {begun, done, read(5, 0xab, 1)}).size(), 2U);
   EXPECT_EQ(verdict(make_checkpoints_kept(), {begun, done, read(10, 0xac, 1)}).size(), 1U);
-  // Begun and not done: it may be found, or not.
+  // Begun and not done: a reader may find it or not.
   EXPECT_EQ(verdict(make_checkpoints_kept(), {begun, read(0, 0, 0)}).size(), 0U);
   EXPECT_EQ(verdict(make_checkpoints_kept(), {begun, read(10, 0xab, 1)}).size(), 0U);
 }
@@ -187,7 +187,7 @@ TEST(LettersOnce, OneThatNeverCameOrCameTwiceOrChangedOnItsWay) {
   EXPECT_EQ(verdict(make_messages_once(), {sent, taken, taken}).size(), 1U);
   EXPECT_EQ(verdict(make_messages_once(), {sent, changed}).size(), 1U);
   EXPECT_EQ(verdict(make_messages_once(), {sent, result}).size(), 1U);
-  // Of the view before it is lost, and counts no more.
+  // The previous view's message is lost, and does not count any more.
   EXPECT_EQ(verdict(make_messages_once(), {sent, event(K::ResultFormed, 2, 4)}).size(), 0U);
 }
 

@@ -1,4 +1,4 @@
-// How what runs on a simulated host shares its cores.
+// How work on a simulated host shares its cores.
 #include "sim/cpu.h"
 
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ TEST(Cpu, WhatIsExchangedIsWorkedOnMeanwhile) {
         co_return;
       });
     });
-    // On one core both run at half their speed until the sum is there.
+    // On one core both run at half speed until the sum is done.
     EXPECT_EQ(sum, Time(cores == 1 ? 600ns : 300ns));
     EXPECT_EQ(gradient, Time(cores == 1 ? 1300ns : 1000ns));
   }
@@ -98,7 +98,7 @@ TEST(Cpu, WorkThatIsGivenUpLeavesTheCoreToTheOthers) {
       EXPECT_EQ(never, Time());
     }
   });
-  EXPECT_EQ(end, Time(1200ns));  // 400 ns at half its speed
+  EXPECT_EQ(end, Time(1200ns));  // 400 ns at half speed
 }
 
 TEST(Cpu, OneDrawMakesAllOfAPassSlow) {
@@ -138,7 +138,7 @@ TEST(Cpu, ALinkThatCarriesMessagesTakesItsPart) {
       }
     });
   });
-  // For 400 ns half a core is gone at both ends.
+  // For 400 ns each end loses half a core.
   EXPECT_EQ(ends[0], Time(1200ns));
   EXPECT_EQ(ends[1], Time(1200ns));
 }

@@ -43,8 +43,8 @@ TEST(EventQueue, HappensInOrderOfTimeAndThenOfScheduling) {
   for (std::size_t i = 0; i < log.size(); ++i) EXPECT_EQ(log[i], expected[i].second) << "at " << i;
 }
 
-// Against a map, while thousands come and go: all at once, evenly, seldom and far away, in any
-// order of magnitude.
+// Compares with a map, with thousands of insertions and removals: all at one time, evenly spread,
+// rare and far away, at every order of magnitude.
 TEST(EventQueue, KeepsTheOrderWheneverSomethingIsScheduled) {
   for (int how = 0; how < 4; ++how) {
     Random random(Seed(1), Purpose::Test, static_cast<std::uint64_t>(how));
@@ -106,7 +106,7 @@ TEST(EventQueue, WhatIsCalledOffIsSweptOutWhenItIsTheMajority) {
   for (int i = 0; i < 5000; ++i) EXPECT_EQ(notes[i].discarded, i < 4000 ? 1 : 0) << i;
 }
 
-// The count is a hint: what was called off may wait at a cut link, outside the queue.
+// The count is a hint: cancelled events may wait at a cut link, outside the queue.
 TEST(EventQueue, MoreMayBeCalledOffThanTheQueueHolds) {
   std::vector<int> log;
   std::vector<Note> notes(10);

@@ -69,7 +69,7 @@ TEST(PosixFiles, AFullDiskIsExplained) {
               testing::AllOf(testing::HasSubstr("append"), testing::HasSubstr("No space left")));
 }
 
-// Whoever looked at the end of the file while another was writing to it began an empty line.
+// A regression: a reader of the file's last byte, during another's write, began an empty line.
 TEST(PosixFiles, LinesOfManyWritersAtOnceLeaveNoEmptyOnes) {
   PosixWorld w;
   constexpr int kWriters = 8, kTimes = 40;

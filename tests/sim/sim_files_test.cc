@@ -27,7 +27,7 @@ struct SimWorld {
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Sim, FilesSuite, SimWorld);
 
-// The ends that a story has over all seeds.
+// The outcomes of a story over all seeds.
 template <class Story>
 std::set<std::string> ends_of(Story story) {
   std::set<std::string> ends;
@@ -60,7 +60,7 @@ TEST(SimFiles, UnsyncedContentStaysOldOrIsTornOrSurvives) {
     const std::size_t hit = w.disk.crash(kNode);
     const std::string end = w.text("x");
     EXPECT_EQ(hit, end == "12345" ? 0U : 1U);
-    // A second crash finds nothing left to lose.
+    // A second crash loses nothing more.
     EXPECT_EQ(w.disk.crash(kNode), 0U);
     EXPECT_EQ(w.text("x"), end);
     return end;
@@ -86,7 +86,7 @@ TEST(SimFiles, OfUnsyncedAppendsAnyBeginningSurvivesAndWhatWasSyncedStays) {
     const std::string end = w.text("x");
     EXPECT_EQ(hit, end == "old1234" ? 0U : 1U);
     EXPECT_EQ(w.disk.crash(kNode), 0U) << "a second crash finds nothing left to lose";
-    // The next life goes on behind what is left.
+    // The next life appends after the remaining data.
     append_text(w.own, "x", "!");
     EXPECT_EQ(w.text("x"), end + "!");
     return end;
@@ -206,7 +206,7 @@ TEST(SimFiles, ARenameBetweenFoldersSurvivesAsAWhole) {
   for (const char* folder : {"f", "g"}) {
     EXPECT_THAT(ends_of([&](SimWorld& w) {
                   prepare(w);
-                  w.sync(folder);  // Takes the other folder's earlier removal with it.
+                  w.sync(folder);  // Also makes the other folder's earlier removal durable.
                   w.disk.crash(kNode);
                   return where(w);
                 }),

@@ -1,4 +1,4 @@
-// The simulated world by its models: what a message, work and a fault cost, exactly.
+// The simulated world follows its models exactly: the costs of messages, work and faults.
 #include "sim/world.h"
 
 #include <gtest/gtest.h>
@@ -90,7 +90,7 @@ TEST(Network, ARackUplinkIsSharedByItsHosts) {
   Cluster cluster = Cluster::uniform(4, {.latency = 0us, .bytes_per_s = 1e9});
   cluster.racks.assign(2, LinkModel{0us, 1e9, Bytes(0)});
   for (std::size_t host = 0; host < 4; ++host) cluster.hosts[host].rack = host / 2;
-  // 0 -> 2 and 1 -> 3 cross at once: the uplink takes them one after the other.
+  // 0 -> 2 and 1 -> 3 cross at once: the uplink carries them one after the other.
   const Outcome o = run(cluster, [](Node& n) -> Task<> {
     const std::uint32_t id = n.id.value();
     if (id < 2) co_await send_phantom(n, NodeId(id + 2), 1'000'000);
@@ -298,7 +298,7 @@ TEST(Faults, ACutLinkHoldsMessagesUntilItHeals) {
   EXPECT_LT(got, Time(301ms));
 }
 
-// The coordinator once let every first life in twice, so that none of its reports had an effect.
+// A regression: the coordinator admitted every first life twice, and then ignored its reports.
 TEST(Faults, AViewWithoutAKilledNodeFollowsWithinMilliseconds) {
   Time without{};
   World world(Cluster::uniform(3, {.latency = 10us, .bytes_per_s = 1e9}), {.seed = Seed(3)});
@@ -308,7 +308,7 @@ TEST(Faults, AViewWithoutAKilledNodeFollowsWithinMilliseconds) {
     const ViewPtr second = co_await n.membership.after(first->generation);
     EXPECT_EQ(second->find(NodeId(1)), nullptr);
     without = std::max(without, n.env.now());
-    co_await n.env.sleep(1s);  // or the others' leaving would be the next view
+    co_await n.env.sleep(1s);  // otherwise the end of the others would be the next view
   });
   EXPECT_TRUE(o.finished);
   EXPECT_GT(without, Time(100ms));
@@ -383,7 +383,7 @@ Time end_with(FaultKind kind, double factor, Duration lasting) {
   return run(
              cluster,
              [](Node& n) -> Task<> {
-               co_await n.env.sleep(1us);  // the fault is there by then
+               co_await n.env.sleep(1us);  // the fault has begun by then
                if (n.id == NodeId(0))
                  co_await n.env.work(Work::Forward, Elements(1'000'000), [] {});
                if (n.id == NodeId(0)) co_await send_phantom(n, NodeId(1), 1'000'000);
@@ -452,7 +452,7 @@ TEST(Faults, AHangIsReportedWithWhoWaitsForWhom) {
       << o.waiting_for;
 }
 
-// It was: the limit is one of virtual time, and whoever spins never reaches it.
+// A regression: the limit is in virtual time, which a spinning program never advances.
 TEST(Faults, AProgramThatSpinsAtOneMomentIsReported) {
   const Outcome o = run(Cluster::uniform(1, {}), [](Node& n) -> Task<> {
     while (true) co_await n.env.sleep(0s);

@@ -1,4 +1,4 @@
-// The swarm's own machinery: it must be able to fail, in every way it knows.
+// The swarm's own machinery: it must be able to report every kind of failure.
 #include "sim/swarm.h"
 
 #include <gtest/gtest.h>
@@ -48,9 +48,9 @@ TEST(Swarm, ThreeHundredSeedsOfJobsWithServersAreFine) {
     EXPECT_TRUE(report.probes.contains(probe)) << probe;
 }
 
-// ---- Seeds that found something
+// ---- Seeds that found a bug
 
-// The last of a host made its steps behind the gate of the view before, which nobody opened.
+// A host's last member ran its steps behind the gate of the previous view, which no member opened.
 TEST(Swarm, AViewOfOneHostHasNoGateOfTheOneBefore) {
   for (const std::uint64_t seed : {324U, 1489U}) {
     const SeedReport r = run_seed_twice(sync_scenario, Seed(seed));
@@ -63,42 +63,44 @@ void expect_fine_with_servers(std::uint64_t seed) {
   EXPECT_EQ(r.verdict, SeedVerdict::Fine) << seed << ": " << r.problem;
 }
 
-// It waited for its turn, was counted as never there, and was then taken after all.
+// The push waited for its turn, was counted as never received, and was then applied after all.
 TEST(Swarm, APushOfALostWorkerThatWaitedIsNotTakenAfterTheInquest) {
   expect_fine_with_servers(100341);
 }
 
-// It asked again whether it may come in, and had to let another begin alone, which waited for it.
+// An admitted worker asked for admission again, and was held back for a warm start, which waited
+// for it.
 TEST(Swarm, AWorkerThatIsInIsNotHeldBackByAWarmStart) { expect_fine_with_servers(117249); }
 
-// They were in pushes that all shards had, and counted as applied: but what twobit had kept back of
-// them was lost with their worker.
+// All shards had the pushes of these samples, and counted them as applied, but the residual of
+// twobit was lost with its worker.
 TEST(Swarm, OfALostWorkerThatKeptSomethingBackSamplesArePartial) {
   expect_fine_with_servers(1232);
   expect_fine_with_servers(2239);
 }
 
-// The same of onebit, whose means had been more than some elements: the shard had too many samples.
+// The same with onebit, whose means exceed some elements: the shard had counted too many samples.
 TEST(Swarm, WhatALostWorkerKeptBackMayHaveEitherSign) { expect_fine_with_servers(1692); }
 
-// It had come in at the first shard, while others measured without it: they waited for the norms of
-// the first, which waited for its push, and it waited to read from them.
+// A deadlock: the new worker had joined the first shard, while the others measured norms without
+// it. They waited for the first shard's norms, which waited for its push, and it waited to read
+// from them.
 TEST(Swarm, ANewWorkerReadsWhileNormsAreMeasured) { expect_fine_with_servers(2871); }
 
-// The scheduler was loaded as it was saved. One worker was at its first round when another asked
-// for the next after one that the lost scheduler had dealt: that ended the first, whose worker then
-// pushed for a step that was over elsewhere.
+// The scheduler was restored from a checkpoint. One worker was in its first round when another
+// asked for the round after one that the lost scheduler had dealt. That ended the first worker's
+// round, which then pushed for a step that was over elsewhere.
 TEST(Swarm, WhatALostDealerDealtDoesNotEndARoundOfTheNext) { expect_fine_with_servers(2435); }
 
-// A shard was loaded without a step that its workers had behind them; what they pushed of it for a
-// lost one lay there for ever, and they waited until it was let go of.
+// A shard was restored to a state before a step that its workers had finished. Their push of it for
+// a lost worker stayed there forever, and they waited for its release.
 TEST(Swarm, WhatIsLeftOfAStepAtAShardThatWasLoadedHoldsNobody) {
   expect_fine_with_servers(5463);
   expect_fine_with_servers(14131);
 }
 
-// It was the next life of a lost one, held nothing, and never took what was for the lost: so a
-// worker's gradient was not let go of.
+// The next holder was a new life of a lost one. It held nothing and never took the records for the
+// lost life, so that a worker's gradient was not released.
 TEST(Swarm, AnotherLifeOfTheNextHolderGetsNoRecords) { expect_fine_with_servers(9578); }
 
 TEST(Swarm, ThreeHundredSeedsOfModelsThatMeetAreFine) {
@@ -114,8 +116,8 @@ TEST(Swarm, ThreeHundredSeedsOfModelsThatMeetAreFine) {
     EXPECT_TRUE(report.probes.contains(probe)) << probe;
 }
 
-// The canary: a program that never ends, one that throws, one whose result is wrong, and one that
-// depends on something else than the seed.
+// The canaries: a program that never ends, one that throws, one with a wrong result, and one that
+// depends on more than the seed.
 TEST(Swarm, ANodeThatNeverEndsIsALivenessFailure) {
   const SeedReport r = run_seed_twice(
       [](Seed) {

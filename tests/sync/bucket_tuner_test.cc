@@ -13,7 +13,7 @@ namespace {
 
 constexpr Bytes kMiB{1 << 20};
 
-// What it settles on where a step takes cost(size), and the sizes it tried on the way.
+// The size that it settles on if a step takes cost(size), and the sizes that it tried.
 std::pair<Bytes, std::set<std::uint64_t>> settled(Bytes whole,
                                                   const std::function<double(double)>& cost) {
   BucketTuner tuner(kMiB, whole);

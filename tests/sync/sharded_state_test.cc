@@ -1,5 +1,5 @@
-// The optimizer's slots stay with the owners of their parts, and parameters too, and nobody who is
-// lost takes them away.
+// The optimizer's slots, and optionally the parameters, stay with the owners of their parts, and
+// survive the loss of any owner.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Whether parameters stay, too.
+// The parameter: whether parameters also stay with the owners.
 class HeldPartsStory : public testing::TestWithParam<bool> {
  protected:
   SyncJob job;
@@ -23,7 +23,7 @@ class HeldPartsStory : public testing::TestWithParam<bool> {
     if (GetParam()) job.sync.hold_parameters = Bytes(0);
   }
 
-  // Of one host, where parts are read in place. Of a step of some 30 ms most is update and copies.
+  // One host, where parts are read in place. A step takes some 30 ms, mostly update and copies.
   static Cluster cluster(std::size_t P) {
     Cluster c = Cluster::uniform(P, {.latency = 100us, .bytes_per_s = 1e8});
     c.ns_per_element = {1e3, 4e3, 1e2, 5e4, 0, 0, 5e4, 0};
@@ -76,7 +76,7 @@ TEST_P(HeldPartsStory, AreThoseOfOneWorkerAndWholeAtTheEnd) {
     }
 }
 
-// Steps of a rule with two slots take as much copying as those of one with none.
+// Steps of a rule with two slots copy as much as those of a rule with none.
 TEST_P(HeldPartsStory, AreNotCopiedInAStep) {
   const auto step_s = [&](RuleKind kind) {
     job.sync.rule = default_rule(kind);
@@ -88,7 +88,7 @@ TEST_P(HeldPartsStory, AreNotCopiedInAStep) {
     return seconds(run(c).end - few) / 20;
   };
   const double without = step_s(RuleKind::Sgd);
-  const double copied = 1e-4 * 101 * 3 / 4;  // three of four parts of the parameters
+  const double copied = 1e-4 * 101 * 3 / 4;  // three quarters of the parameters
   if (GetParam()) {
     EXPECT_LT(without, 0.2 * copied);
   } else {
@@ -113,7 +113,7 @@ TEST_P(HeldPartsStory, OfAnOwnerThatIsLostAtAnyMomentAreStillThere) {
     const auto probe = o.probes.find("sync: a step was finished without its owners");
     if (probe != o.probes.end()) finished_without += probe->second;
   }
-  EXPECT_GT(finished_without, 0U);  // Some moments were those between two parts of an update.
+  EXPECT_GT(finished_without, 0U);  // Some kills fell between two parts of an update.
 }
 
 TEST_P(HeldPartsStory, AreSavedWhole) {

@@ -77,7 +77,7 @@ TEST(SyncEncoded, OneWorkerIsSequentialSgd) {
   }
 }
 
-// What had not been sent is in the checkpoint, for each worker: without it the runs would differ.
+// The checkpoint contains each worker's residual: without it the runs would differ.
 TEST(SyncEncoded, AResumedRunEndsAsOneThatWasNotCutOff) {
   for (const char* const encoding : {"topk:0.1+ef", "onebit+ef", "dgc:0.05"})
     for (const std::size_t P : {2U, 3U}) {

@@ -1,4 +1,4 @@
-// Factors of fully connected layers in place of gradients: sfb, and Poseidon's rule.
+// Factors of fully connected layers instead of gradients: sfb, and Poseidon's rule.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -18,10 +18,10 @@ constexpr Seed kFactorsSeed{4};
 
 struct FactorsRun {
   std::map<NodeId, std::vector<float>> results;
-  std::uint64_t factors = 0;  // messages of their size
+  std::uint64_t factors = 0;  // messages of the factors' size
 };
 
-// Of a softmax regression, whose weight is one matrix; B samples a worker.
+// Runs a softmax regression, whose weight is one matrix; B samples a worker.
 FactorsRun run_factors(const char* system, std::size_t P, std::uint64_t B) {
   constexpr std::uint64_t M = SoftmaxLearner::kClasses, N = SoftmaxLearner::kFeatures;
   class Count final : public Observer {

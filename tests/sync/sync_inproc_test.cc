@@ -1,4 +1,4 @@
-// The same strategy source, simulated and between threads of one process: equal results.
+// The same strategy, simulated and between threads of one process: equal results.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -83,7 +83,7 @@ TEST(SyncInproc, WorkersAreKilledAndComeBackWhileTheOthersTrain) {
   InprocWorld world({.nodes = 4, .loops = 2, .seed = Seed(4)}, [&](Env& env, NodeId node) {
     return std::make_unique<SimFiles>(disk, env, node);
   });
-  // After steps 50, 100 and 150 one of nodes 1 to 3 is killed in mid-training, and started again.
+  // After steps 50, 100 and 150 one of nodes 1 to 3 is killed during training, and restarted.
   std::atomic<std::uint32_t> kills = 0;
   job.checkpoints = [&](Node&) {
     return std::make_unique<CallingCheckpointStore>([&](Step step) {

@@ -1,4 +1,4 @@
-// A small synchronous job for tests: the quadratic, and what its workers ended with.
+// A small synchronous job for tests: the quadratic, and the final states of its workers.
 #pragma once
 
 #include <cmath>
@@ -17,21 +17,21 @@ namespace shoal {
 
 struct SyncJob {
   QuadraticOptions problem{.seed = Seed(11), .dimensions = Elements(101), .buckets = 3};
-  Learner* other = nullptr;  // in place of the quadratic
+  Learner* other = nullptr;  // replaces the quadratic
   SyncOptions sync{.steps = Step(30), .batch = 12, .audit = true};
   std::uint64_t samples = 120;                                         // in the dataset
-  std::function<std::unique_ptr<CheckpointStore>(Node&)> checkpoints;  // none: nothing is kept
+  std::function<std::unique_ptr<CheckpointStore>(Node&)> checkpoints;  // empty: no checkpoints
 
   std::mutex mutex;
   std::map<NodeId, std::vector<float>> results, slots_left;
   std::map<NodeId, std::uint64_t> applied, dropped;  // samples, by the worker's ledger
-  std::optional<Ledger> last_ledger;                 // of whoever ended last
+  std::optional<Ledger> last_ledger;                 // of the worker that ended last
 
   NodeProgram program() {
     return [this](Node& node) { return work(node); };
   }
 
-  // One worker with the whole batch, without any of the machinery.
+  // One worker with the whole batch, by plain SGD.
   std::vector<float> sequential(Seed seed) const {
     const QuadraticLearner learner(problem);
     Ledger ledger(seed, samples);

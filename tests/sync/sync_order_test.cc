@@ -1,5 +1,5 @@
-// The order of sending (`--order`): the same bits whichever it is, through losses too; and what it
-// is for: the next pass begins while the last step is still exchanged.
+// The sending order (`--order`): every order gives the same bits, also through losses. Its purpose:
+// the next pass begins while the previous step is still exchanged.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -165,7 +165,7 @@ struct NoCheckpointStore final : CheckpointStore {
 
 constexpr std::uint64_t kSteps = 6;
 
-// Of worker 0.
+// The step times of worker 0.
 StepTimes steps_of(const std::vector<PhantomLayer>& layers, const Cluster& cluster, By order) {
   PhantomLearner learner(layers);
   StepTimes times;
@@ -195,7 +195,7 @@ double step_s(const std::vector<PhantomLayer>& layers, const Cluster& cluster, B
 Cluster wired(std::size_t P, double bits_per_s) {
   Cluster c = Cluster::uniform(P, {.latency = 50us, .bytes_per_s = bits_per_s / 8});
   for (HostModel& host : c.hosts) host.cores = 2;
-  c.ns_per_element = {1, 1, 0.3, 0.5, 0, 0, 0, 0};  // of phantoms, passes are in nanoseconds
+  c.ns_per_element = {1, 1, 0.3, 0.5, 0, 0, 0, 0};  // phantoms: passes take nanoseconds
   c.timing_only = true;
   return c;
 }
@@ -213,7 +213,7 @@ PhantomLayer layer(std::string name, std::uint64_t parameters, Duration forward)
   return {std::move(name), Elements(parameters), Elements(ns), Elements(2 * ns)};
 }
 
-// A wide first layer, as of an embedding or of `mlp:16384-1024-...`, and then deep ones.
+// A wide first layer, like an embedding or `mlp:16384-1024-...`, followed by deep ones.
 std::vector<PhantomLayer> heavy_first() {
   std::vector<PhantomLayer> layers{layer("first", 4 << 20, 10ms)};
   for (int i = 0; i < 8; ++i) layers.push_back(layer("deep", 1 << 20, 10ms));
@@ -264,7 +264,7 @@ TEST(OrderInTime, TheNextForwardPassRunsWhileTheStepBeforeIsExchanged) {
     for (const ExchangeSpan& span : times.reports[t - 1].exchanges) last = std::max(last, span.end);
     EXPECT_LT(report.begun, last) << "step " << t;
     EXPECT_GT(report.computed, last) << "step " << t;
-    // Its own computing is all that it is told to have taken.
+    // `compute` contains only the computation itself.
     EXPECT_EQ(report.compute, 9 * 30ms);
   }
 }
@@ -275,7 +275,7 @@ TEST(OrderInTime, FirstLayersAreThereFirst) {
   for (const ExchangeSpan& span : times.reports.back().exchanges)
     end[span.bucket] = std::max(end[span.bucket], span.end);
   ASSERT_EQ(end.size(), 9U);
-  // Bucket 8 is that of the first layer, and the last to be made.
+  // Bucket 8 belongs to the first layer, and is the last to be ready.
   EXPECT_LT(end[8] + 50ms,
             std::ranges::max_element(end, {}, [](auto& e) { return e.second; })->second);
 }

@@ -1,4 +1,4 @@
-// Synchronous SGD by every recipe: what must hold for each (SYSTEMS.md, rows A and E).
+// Synchronous SGD: properties of every recipe (SYSTEMS.md, rows A and E).
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -130,7 +130,7 @@ TEST_F(SyncRecipe, AGrowingBatchGoesThroughLossesToo) {
   expect_sequential();
 }
 
-// bigdl, caffeonspark: LARS, LAMB and clipping take their norms across the shards.
+// bigdl, caffeonspark: LARS, LAMB and clipping compute norms across the shards.
 TEST_F(SyncRecipe, AShardedUpdateEqualsTheWholeOneForEveryOptimizer) {
   for (std::size_t k = 0; k < kRuleKinds; ++k)
     for (const double clip : {0.0, 0.1}) {
@@ -217,7 +217,7 @@ TEST_F(SyncRecipe, WithBackupWorkersExactlyPGradientsCountInAStep) {
 }
 
 TEST_F(SyncRecipe, WithABackupWorkerAStepTakesAsLongAsThePthFastest) {
-  job.problem.buckets = 50;  // Whoever is not waited for any more stops at the next one.
+  job.problem.buckets = 50;  // A dropped worker stops at the next bucket.
   job.sync.batch = 40;
   job.samples = 4000;
   job.sync.recipe =

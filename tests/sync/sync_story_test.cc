@@ -1,4 +1,4 @@
-// Synchronous SGD, told as stories: what a worker's loss, return or freeze does to the others.
+// Synchronous SGD, told as stories: how a worker's loss, return or freeze affects the others.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -113,7 +113,8 @@ TEST_F(SyncStory, AllAreLostAndTheCheckpointGoesOn) {
 }
 
 TEST_F(SyncStory, OneIsAStepAheadWhenTheViewChangesAndTheOthersCopyItsState) {
-  // Links of uneven speed let some finish a step well before others; some kill times fall between.
+  // With links of uneven speed, some workers finish a step well before others; some kills fall
+  // between.
   std::uint64_t copied = 0;
   for (std::uint64_t k = 0; k < 100; ++k) {
     job.results.clear();
@@ -140,8 +141,8 @@ TEST_F(SyncStory, ANewcomerGetsTheStateWhileTheOthersGoOn) {
   expect_sequential(Seed(4));
 }
 
-// Found by the swarm, seed 38: a node that skips a view must also drop what others sent it in that
-// view, or they wait for it for ever when they retire it.
+// Found by the swarm, seed 38: a node that skips a view must also drop the messages that others
+// sent it in that view; otherwise they wait for it forever when they retire it.
 TEST_F(SyncStory, AViewThatANodeSkipsIsRetiredThereToo) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     job.results.clear();
@@ -149,7 +150,7 @@ TEST_F(SyncStory, AViewThatANodeSkipsIsRetiredThereToo) {
     Cluster c = cluster(6);
     c.completion = Completion::WhenMatched;
     World world(c, {.seed = Seed(seed), .time_limit = 60s});
-    // A burst of views, a few milliseconds apart, while everyone is levelling up.
+    // A burst of views, a few milliseconds apart, while all members recover.
     world.at(Time(60ms), [&] { world.kill(NodeId(1), false); });
     for (int k = 0; k < 6; ++k)
       world.at(Time(70ms + 3ms * k), [&, k] {

@@ -1,5 +1,5 @@
-// Several workers of a training run, simulated: what they agree on when it is asked to end, when
-// some are lost, and when too few are left; and what they leave in the one folder that they share.
+// Several workers of a simulated training run: their agreement when it is asked to end, when some
+// are lost, and when too few are left; and the files in the one folder that they share.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ using testing::HasSubstr;
 
 constexpr std::uint64_t kSamples = 120;
 
-// Its gradient cannot be had from some step on.
+// Its gradient fails from some step on.
 class FailingLearner final : public Learner {
  public:
   FailingLearner(QuadraticOptions options, Step fails_at) : whole_(options), fails_at_(fails_at) {}
@@ -86,7 +86,7 @@ class ManyWorkers : public testing::Test {
     SimFiles files(world->disk(), env, NodeId(0));
     return read_text(files, path);
   }
-  // The steps that each node has a line of.
+  // The steps for which each node has written a line.
   std::map<std::string, std::set<std::uint64_t>> lines() {
     std::map<std::string, std::set<std::uint64_t>> steps;
     std::istringstream text(file("metrics.jsonl"));
@@ -103,7 +103,7 @@ class ManyWorkers : public testing::Test {
   NodeId fails = kNobody;  // in its sixth step
   RunJournalOptions journal;
   std::optional<World> world;
-  std::map<NodeId, Node*> nodes;  // that live
+  std::map<NodeId, Node*> nodes;  // the live ones
   std::map<NodeId, TrainResult> results;
   std::string printed;
 };
@@ -125,10 +125,10 @@ TEST_F(ManyWorkers, OneSpeaksAndAllWriteTheirSteps) {
   EXPECT_EQ(parse_summary(summary, "it").params_sha256, s.params_sha256);
 }
 
-// `compare` sets systems side by side that get so many steps, not epochs.
+// `compare` compares systems for a number of steps, not of epochs.
 TEST_F(ManyWorkers, AScheduleEndsWithTheStepsWhateverTheKindOfTraining) {
   plan.schedule = parse_schedule("cosine");
-  for (const std::uint64_t steps : {4U, 14U}) {  // of 10 an epoch
+  for (const std::uint64_t steps : {4U, 14U}) {  // of 10 per epoch
     plan.steps = journal.steps = Step(steps);
     std::vector<double> expected;
     for (std::uint64_t t = 0; t < steps; ++t)
@@ -147,10 +147,11 @@ TEST_F(ManyWorkers, AScheduleEndsWithTheStepsWhateverTheKindOfTraining) {
   }
 }
 
-// It waited until the others had let go of its gradients, and they until it made the next one.
+// A regression: it waited until the others released its gradients, and they waited for its next
+// ones.
 TEST_F(ManyWorkers, AWorkerThatFailsByItselfIsNotWaitedFor) {
   fails = NodeId(1);
-  plan.rule = default_rule(RuleKind::Momentum);  // Its state stays with the owners, and is lent.
+  plan.rule = default_rule(RuleKind::Momentum);  // Others borrow its state from the owners.
   plan.steps = journal.steps = Step(20);
   for (const char* system : {"shoal", "pytorch", "mxnet", "ssp", "sparknet", "ad-psgd"}) {
     plan.recipe = find_system(system).recipe;
@@ -248,7 +249,7 @@ TEST_F(ManyWorkers, WhoWasNeverLostSpeaksOnAndCountsTheLost) {
   EXPECT_THAT(printed, HasSubstr("epoch 10 done"));
 }
 
-// As of a worker whose group lost its leader, while others made all the steps that were left.
+// As for a worker whose group lost its leader, while others made all the remaining steps.
 TEST_F(ManyWorkers, WhoCameBackWasLostThoughNoStepFollows) {
   start();
   world->run([this](Node& node) -> Task<void> {

@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A run of 1000 steps that makes ten of 64 samples a second.
+// A run of 1000 steps, at ten steps of 64 samples a second.
 ProgressNow after(Duration time) {
   ProgressNow now;
   now.time = Time(time);
@@ -88,7 +88,7 @@ TEST(Progress, APauseDoesNotMoveTheTimeLeft) {
   ProgressText text(Screen{true, 200});
   for (int i = 0; i <= 20; ++i) text.step(after(i * 500ms));
   ProgressNow late = after(10500ms);
-  late.time += 300s;  // someone closed the lid
+  late.time += 300s;  // a laptop was closed
   EXPECT_THAT(text.step(late), testing::HasSubstr("1:30 left"));
 }
 

@@ -1,4 +1,4 @@
-// The files of a run on a real disk, read by another program.
+// The files of a run on a real disk, read by an independent program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -87,7 +87,7 @@ TEST_F(SimulationTest, ARunThatATimeEndsLastsThatLongAndIsEvaluatedWhoeverUpdate
       const Summary s = run(learner, faults).result.train.summary;
       const std::string what = fmt::format("{}, faults {}", system, faults);
       EXPECT_GE(s.wall_s, 0.04) << what;
-      // Where nodes come and go the news take some milliseconds.
+      // When nodes come or go, the news takes some milliseconds.
       EXPECT_LT(s.wall_s, 0.06) << what;
       ASSERT_FALSE(s.evaluations.empty()) << what;
       EXPECT_EQ(s.evaluations.back().step, s.steps) << what;
@@ -95,8 +95,8 @@ TEST_F(SimulationTest, ARunThatATimeEndsLastsThatLongAndIsEvaluatedWhoeverUpdate
   }
 }
 
-// In step servers inside the workers deal and add up as owners do: in the order of workers; two
-// workers as the two shards of the reproducible mode.
+// In step, servers inside the workers deal and add up as owners do: in the order of workers, or,
+// for two workers, as the two shards of the reproducible mode.
 TEST_F(SimulationTest, ServersInStepEqualAllReduceBitForBit) {
   PacedLearner learner(quadratic, pace);
   for (const bool reproducible : {false, true}) {
@@ -117,8 +117,8 @@ TEST_F(SimulationTest, ServersInStepEqualAllReduceBitForBit) {
   }
 }
 
-// One server, sequential: 2 n T + (n - 1) R + U at most. Links go both ways at once, and who has
-// read first pushes while others still read: what cannot overlap is (n + 1) T + U.
+// One server, sequential: 2 n T + (n - 1) R + U at most. Links are full duplex, and a worker that
+// has read first pushes while others still read: only (n + 1) T + U cannot overlap.
 TEST_F(SimulationTest, AStepThroughOneServerTakesItsFormulaAtMost) {
   const std::vector<Elements> one{Elements(2'000'000)};
   const std::unique_ptr<Learner> phantom = phantom_of(parse_pace("1", one), one);
@@ -142,8 +142,8 @@ TEST_F(SimulationTest, AStepThroughOneServerTakesItsFormulaAtMost) {
   }
 }
 
-// Of N parameters: a gradient to the server; a server inside each worker sends to and reads from
-// all others, which is what all-reduce sends.
+// N parameters: each worker sends its gradient to the server; with a server inside each worker, it
+// exchanges parts with all others, which sends as much as an all-reduce.
 TEST_F(SimulationTest, BytesOfAStepThroughServersAreTheirFormula) {
   plan.evaluate = plan.audit = false;
   plan.samples = 4096;
@@ -154,7 +154,7 @@ TEST_F(SimulationTest, BytesOfAStepThroughServersAreTheirFormula) {
     plan.recipe = Recipe();
     plan.recipe.updater = Updater::Servers;
     plan.recipe.ps = ps;
-    const double steps = 4096.0 / 8 / static_cast<double>(plan.workers);  // of a worker
+    const double steps = 4096.0 / 8 / static_cast<double>(plan.workers);  // per worker
     return run(*phantom).result.train.summary.bytes_sent_per_worker / steps / kBytes;
   };
   const Consistency async{Consistency::Kind::Async};

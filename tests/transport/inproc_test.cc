@@ -1,5 +1,5 @@
-// What only the in-process endpoint has: raw frames, fencing by answer, and its state machine.
-// The rest of its behaviour is in tests/conformance.
+// Properties of the in-process endpoint only: raw frames, fencing by answer, and its state machine.
+// tests/conformance has the rest.
 #include "transport/inproc.h"
 
 #include <gtest/gtest.h>
@@ -72,7 +72,7 @@ Header good_header(std::size_t size) {
   return h;
 }
 
-// Why the receive failed; empty when it did not.
+// Sets `why` to the reason of the failure; empty if the receive did not fail.
 Task<void> receive(InprocEndpoint& endpoint, NodeId sender, std::string& why, Bytes& size) {
   ByteVector in(64);
   try {
@@ -145,14 +145,13 @@ TEST_F(InprocFrames, AGoodRawFrameIsReceived) {
 
 class InprocBadFrames : public InprocFrames, public testing::WithParamInterface<std::size_t> {};
 
-// Bob loses the peer that sent it, by name and with the reason; Mallory is told; Bob and Carol go
-// on.
+// Bob loses the sender, by name and with the reason; Mallory is told; Bob and Carol continue.
 TEST_P(InprocBadFrames, ThePeerThatSentItIsLostAndNothingElse) {
   const BadFrame bad = bad_frames().at(GetParam());
   std::string before, after, told, carols;
   Bytes size;
   run_task(loop, with_group([&](TaskGroup& group) -> Task<void> {
-             group.spawn(receive(endpoint(kBob), kMallory, before, size));  // waits when it comes
+             group.spawn(receive(endpoint(kBob), kMallory, before, size));  // waits when it arrives
              group.spawn(receive(endpoint(kMallory), kBob, told, size));
              co_await peers[0]->env.sleep(0ns);
              net.deliver_raw(kMallory, kBob, bad.frame);
@@ -179,8 +178,7 @@ INSTANTIATE_TEST_SUITE_P(All, InprocBadFrames, testing::Range(std::size_t{0}, ba
                            return name;
                          });
 
-// Random damage: either nothing that matters was hit, or the peer is lost. Nothing crashes or
-// hangs.
+// Random damage: either it is harmless, or the peer is lost. Nothing crashes or hangs.
 TEST_F(InprocFrames, RandomDamageNeverHangsAReceive) {
   Random random(Seed(7), Purpose::Test);
   for (int i = 0; i < 2000; ++i) {
@@ -206,8 +204,8 @@ TEST_F(InprocFrames, RandomDamageNeverHangsAReceive) {
   }
 }
 
-// Bob's view has no Mallory any more, and nobody has told Mallory: the first peer that it talks to
-// answers. Small messages end at once, so it is the next operation that hears of it.
+// Bob's view does not contain Mallory any more, and Mallory has not been told: the first peer that
+// it sends to answers Fenced. Small messages end at once, so the next operation fails.
 TEST_F(InprocFrames, AnEvictedNodesNextMessageIsAnsweredFenced) {
   View next;
   next.generation = Generation(2);
@@ -246,8 +244,8 @@ TEST_F(InprocFrames, ALargeMessageOfAnEvictedNodeIsAnsweredFenced) {
   EXPECT_THROW(run_task(loop, talk(endpoint(kMallory))), Fenced);
 }
 
-// The first of two messages is taken back before it arrives. The second goes to the receive that
-// was posted first, which has kept its place.
+// The first of two messages is cancelled before it arrives. The second goes to the receive that was
+// posted first, which has kept its place.
 TEST_F(InprocFrames, AMessageTakenBackLeavesTheReceiveItsPlace) {
   const ByteVector large(kEager + 1, std::byte{1});
   const ByteVector small(3, std::byte{2});

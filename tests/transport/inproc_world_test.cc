@@ -1,4 +1,4 @@
-// InprocWorld: lives and views of nodes on several threads, and what becomes of a hang.
+// InprocWorld: lives and views of nodes on several threads, and the handling of a hang.
 #include "transport/inproc_world.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ const NodeEnd& end_of(const std::vector<NodeEnd>& ends, NodeId node, Incarnation
   throw Error(fmt::format("node {}.{} has no end", node, incarnation));
 }
 
-// The first view that has that life of the node.
+// Waits for the first view that contains that life of the node.
 Task<void> see(Node& node, NodeId other, Incarnation incarnation) {
   while (!node.membership.now().has(other, incarnation))
     co_await node.membership.after(node.membership.now().generation);
@@ -164,8 +164,7 @@ TEST(InprocWorld, ANodeKilledBeforeTheFirstViewDoesNotHoldItUpForEver) {
       world.kill(NodeId(0));
       co_await node.env.sleep(1h);
     }
-    // Whether it was quick enough, and who is late for the first view, is a matter of luck; that
-    // everyone gets a view is not.
+    // The test cannot fix which nodes are late for the first view; but every node must get a view.
     co_await first_generation(node);
     co_await see_without(node, NodeId(0));
   });
@@ -217,7 +216,7 @@ TEST(InprocWorld, AHangIsAnErrorThatSaysWhoWaitsForWhom) {
   EXPECT_NE(dump.find("recv posted"), std::string::npos) << dump;
 }
 
-// Slots of an optimizer lie with others for as long as a step takes.
+// Peers borrow an optimizer's slots for as long as a step takes.
 TEST(InprocWorld, WhatIsLentForLongIsNoHang) {
   const auto report = [](bool lent) {
     InprocOptions options = options_for(2, 2);
@@ -263,7 +262,7 @@ TEST(InprocWorld, ASignalDumpsTheRecorderOfARunThatGoesOn) {
         sigset_t set;
         return sigpending(&set) == 0 && sigismember(&set, SIGUSR1) == 1;
       };
-      while (pending()) co_await node.env.sleep(0ns);  // until the loop has taken it
+      while (pending()) co_await node.env.sleep(0ns);  // until the loop has processed it
     }
     co_await finish(node, everyone(2));
   });
@@ -286,8 +285,8 @@ TEST(InprocWorld, TheRecorderHasTheStory) {
     EXPECT_TRUE(kinds.contains(kind)) << to_string(kind);
 }
 
-// Everyone sends to everyone at random while node 0 kills and restarts the others. Whatever is
-// received is whole; whatever is not received ends; everyone ends.
+// All nodes send to each other at random while node 0 kills and restarts the others. Received
+// messages are intact; all operations end; all nodes end.
 struct Storm {
   InprocWorld* world;
   std::size_t nodes;

@@ -1,4 +1,4 @@
-// The compute thread: order, errors, and what can still be taken back.
+// The compute thread: order, errors, and cancellation.
 #include "runtime/live/compute_thread.h"
 
 #include <gtest/gtest.h>
@@ -114,7 +114,7 @@ TEST(ComputeThread, DestructionWaitsForTheFunctionThatRuns) {
   EXPECT_TRUE(ended);
 }
 
-// Submits the next function when the one before is done, as a step does.
+// Submits the next function when the previous one is done, as a step does.
 void one_after_the_other(ComputeThread& compute, int functions) {
   LiveLoop loop;
   int left = functions;
@@ -132,7 +132,7 @@ TEST(ComputeThread, ThatStaysAwakeSleepsNeitherBetweenFunctionsNorBeforeItsEnd) 
   ComputeThread compute({.awake = std::chrono::hours(1)});
   one_after_the_other(compute, 100);
   EXPECT_EQ(compute.sleeps(), 0U);
-}  // Hangs for an hour if it looked for work only.
+}  // Hangs for an hour if it only looked for work.
 
 TEST(ComputeThread, SleepsWhenNothingCameWhileItWasAwake) {
   ComputeThread compute({.awake = std::chrono::microseconds(1)});
@@ -192,7 +192,7 @@ TEST(ComputeThread, LeavesACoreThatHasBecomeSlowAndMayGoAnywhereAfterwards) {
     for (int i = 0; i < 6; ++i) run(3ms, Steady::Yes);
     while (compute.leaving()) run(3ms, Steady::No);
     const std::uint64_t before = compute.moves();
-    // It has no reason to.
+    // Without a reason it does not move.
     for (int i = 0; i < 4; ++i) run(9ms, Steady::No);
     for (int i = 0; i < 4; ++i) run(3ms, Steady::Yes);
     EXPECT_EQ(compute.moves(), before);

@@ -1,4 +1,4 @@
-// When what computes leaves its core.
+// When a computing thread leaves its core.
 #include "runtime/live/core_pace.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Pieces one after the other; the first ones, which are on any core, are over.
+// Consecutive pieces, after the first ones, which may run on any core.
 struct Timed {
   Timed() {
     for (int i = 0; i < 4; ++i) EXPECT_TRUE(leaves(i, 100)) << i;
@@ -23,7 +23,7 @@ struct Timed {
   void fast(int core, int pieces) {
     for (int i = 0; i < pieces; ++i) EXPECT_FALSE(leaves(core, 100 + i % 8)) << i;
   }
-  // How many pieces it takes until the core is left.
+  // The number of pieces until it leaves the core.
   int slow(int core, int took_ms) {
     int pieces = 1;
     while (!leaves(core, took_ms) && pieces < 1000) ++pieces;

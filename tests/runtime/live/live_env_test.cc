@@ -59,7 +59,7 @@ TEST(LiveEnv, ACancelledSleepEndsAtOnceEvenOneForEver) {
   EXPECT_TRUE(cancelled);
 }
 
-// A gradient may wait in its middle for what is done to an exchange: none of that is behind it.
+// A gradient may wait for an exchange: work of the exchange must not queue behind the gradient.
 TEST(LiveEnv, WhatIsDoneAsideNeverWaitsForAGradientThatWaitsForIt) {
   LiveLoop loop;
   ComputeThread compute;
@@ -143,10 +143,10 @@ TEST_P(LiveEnvWork, SmallPiecesStayOnTheLoopsThreadUnlessTheNodeComputes) {
   EXPECT_EQ(beside == std::this_thread::get_id(), !GetParam().compute_thread);
 }
 
-// Sums of an exchange go on while a gradient is computed: the link must not wait for it.
+// Sums of an exchange proceed while a gradient is computed: the link must not wait for it.
 TEST_P(LiveEnvWork, AnExchangeGoesOnBesideAGradient) {
   if (!GetParam().compute_thread) {
-    // All is one line of slices then; the test below has their order.
+    // Without a compute thread all work is one sequence of slices; the test below checks its order.
     EXPECT_EQ(compute, nullptr);
     return;
   }
@@ -169,8 +169,8 @@ TEST_P(LiveEnvWork, AnExchangeGoesOnBesideAGradient) {
   EXPECT_EQ(where, std::this_thread::get_id());
 }
 
-// Sums that are added to the same place must come in order, wherever they run: some are on the
-// compute thread already when a gradient takes it.
+// Sums into the same place must run in order, wherever they run: some are already on the compute
+// thread when a gradient occupies it.
 TEST_P(LiveEnvWork, WorkOfALineStaysInOrderWhereverItRuns) {
   std::vector<int> sums, updates;
   const auto one = [&](Work kind, std::uint64_t n, std::vector<int>& order, int i) -> Task<void> {
@@ -200,7 +200,7 @@ TEST_P(LiveEnvWork, ThrowsWhatTheFunctionThrows) {
   EXPECT_THROW(run_task(loop, program(*env)), DataError);
 }
 
-// A long piece of work is a sequence of slices, and heartbeats must live between them.
+// A long piece of work is a sequence of slices; heartbeats must be sent between them.
 TEST_P(LiveEnvWork, TimersFireBetweenTheSlicesOfALongPiece) {
   bool fired = false;
   loop.at(loop.now() + 1ms, [&] { fired = true; });
@@ -239,7 +239,7 @@ TEST_P(LiveEnvWork, CancelledWhileQueuedItNeverRuns) {
   const auto queued = [&](Env& e) -> Task<void> {
     co_await e.work(Work::Copy, Elements(1 << 20), [&ran] { ran = true; });
   };
-  // The compute thread is held by this function while the other waits behind it.
+  // This function occupies the compute thread while the other waits behind it.
   std::latch cancelled(1);
   const auto first = [&](Env& e) -> Task<void> {
     co_await e.work(Work::Copy, Elements(1 << 20), [&] {
@@ -268,8 +268,8 @@ INSTANTIATE_TEST_SUITE_P(Policies, LiveEnvWork, testing::Values(Policy{false}, P
                            return policy.param.compute_thread ? "ComputeThread" : "Inline";
                          });
 
-// What runs cannot be stopped: the coroutine hears of its cancellation when the function has ended,
-// because what the function uses must live until then.
+// Running work cannot be stopped: the coroutine is told of its cancellation only when the function
+// has ended, because the function's data must live until then.
 TEST(LiveEnv, CancelledWhileRunningItEndsFirstAndThenThrowsCancelled) {
   LiveLoop loop;
   ComputeThread compute;
@@ -326,7 +326,7 @@ TEST(LiveEnv, RecordsHaveTimeNodeAndIncarnation) {
   EXPECT_GE(events[0].at, before + 1ms) << "when the turn began in which it was recorded";
   EXPECT_LE(events[0].at, env.now());
   LiveEnv silent(loop, {});
-  silent.record(event);  // No recorder is fine.
+  silent.record(event);  // Works without a recorder.
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The live event loop: order of what it runs, hand-over from other threads, and sleep.
+// The live event loop: the order of execution, tasks from other threads, and sleep.
 #include "runtime/live/loop.h"
 
 #include <gtest/gtest.h>
@@ -100,8 +100,8 @@ TEST(LiveLoop, InjectionIntoAnAwakeLoopMakesNoSystemCall) {
   EXPECT_EQ(loop.sleeps(), 0U);
 }
 
-// Ping-pong between two loops: each is asleep or about to be whenever the other's ball comes. A
-// wake-up lost anywhere in between hangs the test.
+// Ping-pong between two loops: each is asleep or about to sleep when the other's ball arrives. Any
+// lost wake-up hangs the test.
 TEST(LiveLoop, NoWakeUpIsLostBetweenTwoLoops) {
   LiveLoop ping;
   LiveLoop pong;
@@ -157,7 +157,7 @@ TEST(LiveLoop, AWatchedDescriptorCallsUntilItIsUnwatched) {
   LiveLoop loop;
   const int event = eventfd(1, EFD_NONBLOCK);
   int calls = 0;
-  loop.watch(event, [&] {  // Not drained: readable for ever.
+  loop.watch(event, [&] {  // Not drained: readable forever.
     if (++calls < 3) return;
     loop.unwatch(event);
     loop.stop();
@@ -174,7 +174,7 @@ TEST(LiveLoop, ADescriptorIsWatchedForWhatWasAskedAndTheInterestCanChange) {
   std::vector<Readiness> seen;
   loop.watch(pair[0], {.writable = true}, [&](Readiness ready) {
     seen.push_back(ready);
-    if (seen.size() == 1) {  // It stays writable, which nobody asks for any more.
+    if (seen.size() == 1) {  // It stays writable, but no watcher asks for that any more.
       loop.rewatch(pair[0], {.readable = true});
       return loop.inject([&] { EXPECT_EQ(write(pair[1], "x", 1), 1); });
     }
@@ -220,7 +220,7 @@ class CountingPoller final : public Poller {
     if (polls == 10) loop_->stop();
     return false;
   }
-  bool arm() override { return ++arms > 2; }  // Twice something came in just before the sleep.
+  bool arm() override { return ++arms > 2; }  // Twice, a message arrives just before the sleep.
   int polls = 0;
   int arms = 0;
 
@@ -250,7 +250,7 @@ TEST(LiveLoop, AfterTrafficThePollerSpinsInsteadOfSleeping) {
   EXPECT_EQ(loop.sleeps(), 0U);
 }
 
-// Something comes in every turn.
+// Traffic in every turn.
 class FloodedPoller final : public Poller {
  public:
   bool poll() override { return ++polls > 0; }
@@ -287,7 +287,7 @@ TEST(LiveLoop, APollerIsFlushedInTheTurnInWhichTheLoopEnds) {
   EXPECT_EQ(poller.flushes, 1);
 }
 
-// In the midst of a transfer; the loop ends when it would sleep.
+// In the middle of a transfer; the loop ends when it would sleep.
 class BusyPoller final : public Poller {
  public:
   explicit BusyPoller(LiveLoop& loop) : loop_(&loop) {}
@@ -318,8 +318,8 @@ TEST(LiveLoop, BesideWorkATransferIsNotSpunFor) {
   EXPECT_LT(awake_in_a_transfer(true), Duration(160ms));
 }
 
-// Of a long transfer, of which nothing comes; the loop ends after so many polls, or when it would
-// sleep.
+// A long transfer during which nothing arrives; the loop ends after that many polls, or when it
+// would sleep.
 class LongTransfer final : public Poller {
  public:
   LongTransfer(LiveLoop& loop, int most, Duration ahead = 1s)

@@ -1,4 +1,4 @@
-// Input files of a real disk, and everything that is none.
+// Input files on a real disk, and paths that are not input files.
 #include "runtime/live/mapped_file.h"
 
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ TEST_F(MappedFile, WhatIsNoReadableFileIsRefusedByName) {
 TEST_F(MappedFile, OneThatMayNotBeReadSaysSo) {
   const std::string path = put("secret", "x");
   ASSERT_EQ(::chmod(path.c_str(), 0), 0);
-  // Root may read everything, so root is somebody else for the moment.
+  // Root may read everything, so root becomes another user for a moment.
   const bool root = ::geteuid() == 0;
   if (root) {
     ASSERT_EQ(::seteuid(65534), 0);

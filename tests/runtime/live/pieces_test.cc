@@ -1,4 +1,4 @@
-// Work in pieces, on a compute thread and without one; work that nobody wants any more.
+// Work in pieces, with and without a compute thread; abandoned work.
 #include "runtime/pieces.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ TEST(Pieces, AreTakenWhileTheWorkGoesOn) {
         env, Work::Backward, std::move(costs), Taken::AtOnce,
         [&](const Emit& emit, const Wanted&) {
           emit(2);
-          first_was_taken.wait();  // Hangs for ever if pieces came only at the end.
+          first_was_taken.wait();  // Hangs forever if pieces were delivered only at the end.
           emit(0);
           emit(1);
         },
@@ -98,7 +98,7 @@ TEST(Work, LearnsThatNobodyWantsItAnyMore) {
       throw Cancelled();
     });
   };
-  ComputeThread another;  // On the first this would wait behind what never ends.
+  ComputeThread another;  // On the first thread this would wait behind work that never ends.
   LiveEnv other(loop, {.compute = &another});
   const auto canceller = [&]() -> Task<void> {
     TaskGroup group(loop.context());
@@ -122,7 +122,7 @@ TEST(LiveEnv, IoHasAThreadOfItsOwn) {
   const auto program = [&]() -> Task<void> {
     TaskGroup group(loop.context());
     group.spawn(computing());
-    // Would wait for ever behind the computation.
+    // Would wait forever behind the computation.
     co_await env.work(Work::Io, Elements(1), [&] { written.count_down(); });
     co_await group.join();
   };

@@ -1,6 +1,6 @@
-// A job's membership for real: sockets, the clock, and processes that are tasks of one loop, so
-// that each can be ended at any moment. What the protocol does under every kind of fault is
-// simulated (tests/membership); here it meets the real links.
+// A job's membership with real sockets, the real clock, and processes that are tasks of one loop,
+// so that each can be ended at any moment. The protocol's behaviour under all kinds of faults is
+// simulated (tests/membership); this tests it over real links.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,8 +28,7 @@ using testing::HasSubstr;
 constexpr std::uint32_t kNodes = 3;
 constexpr std::uint32_t kLauncher = 100;
 
-// What stands for a process: its own net, and tasks that end together. Its links break when it
-// ends.
+// Represents a process: its own net, and tasks that end together. Its links break when it ends.
 struct LiveProcess {
   explicit LiveProcess(LiveLoop& loop) : group(loop.context()) {}
   std::unique_ptr<TcpControlNet> net;
@@ -108,7 +107,7 @@ class LiveMember : public testing::Test {
     while (!processes_.empty()) co_await end(processes_.begin()->first);
   }
 
-  // Until all nodes see one view of exactly `lives`, as describe() prints them.
+  // Waits until all nodes see one view of exactly `lives`, as describe() prints them.
   Task<void> until_seen(std::string lives) {
     while (!seen(lives)) co_await env_.sleep(1ms);
   }

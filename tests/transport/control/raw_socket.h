@@ -1,4 +1,4 @@
-// A plain TCP socket, for what no ControlLink would do.
+// A plain TCP socket, for behaviour that ControlLink would not allow.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace shoal {
 class RawSocket {
  public:
   static RawSocket connect_to(const std::string& address);
-  static RawSocket listener();  // on loopback; nobody accepts unless accept() is called
+  static RawSocket listener();  // on loopback; connections stay pending until accept()
   RawSocket(RawSocket&& other) noexcept;
   RawSocket& operator=(RawSocket&&) = delete;
   ~RawSocket();
@@ -20,7 +20,7 @@ class RawSocket {
   RawSocket accept();
   void write(std::string_view bytes);
   std::string read(std::size_t size);  // less at the end of the stream
-  void close_with_reset();             // as the system does for a process that died unread
+  void close_with_reset();  // as the system does for a process that died with unread data
 
  private:
   explicit RawSocket(int descriptor) : descriptor_(descriptor) {}

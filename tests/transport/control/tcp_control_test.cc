@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 using testing::AllOf;
 using testing::HasSubstr;
 
-// Two nets on one loop, and what they log.
+// Two nets on one loop, and their log.
 class TcpControl : public testing::Test {
  protected:
   TcpControlOptions options() {
@@ -32,7 +32,7 @@ class TcpControl : public testing::Test {
     options.log = [this](const std::string& line) { log_ += line + "\n"; };
     return options;
   }
-  // Runs a test's coroutine, but not for ever.
+  // Runs a test's coroutine with a time limit.
   void run(Task<void> story) { run_task(loop_, limited(std::move(story))); }
   Task<void> limited(Task<void> story) {
     const bool ended = co_await timeout(env_, 30s, std::move(story));
@@ -42,7 +42,7 @@ class TcpControl : public testing::Test {
     while (!condition()) co_await env_.sleep(1ms);
   }
   bool logged(const std::string& what) const { return log_.find(what) != std::string::npos; }
-  // What a raw socket must say to be let in.
+  // Performs the handshake of a peer over a raw socket.
   void shake_hands(RawSocket& socket, const JobToken& token) {
     const std::string nonce(32, 'n');
     const std::string version("\1\0\0\0", 4);
@@ -60,7 +60,7 @@ class TcpControl : public testing::Test {
   std::string log_;
 };
 
-// What a coroutine throws, by its type.
+// The type of the exception that a coroutine throws.
 template <class E, class T>
 Task<std::string> error_of(Task<T> task) {
   std::string what = "nothing was thrown";

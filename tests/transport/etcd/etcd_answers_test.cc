@@ -1,4 +1,4 @@
-// EtcdStore and servers that answer nonsense, refuse, or whose answers are lost.
+// EtcdStore with servers that send malformed answers, refuse, or lose answers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -115,7 +115,7 @@ TEST_F(EtcdAnswers, AServerThatHasNoLeaderOrNeverAnswersIsLeftForTheNext) {
   EXPECT_EQ(leaderless.requests(), before) << "the one that answered is asked first";
 }
 
-// The watch has a stream that is over in what it says, though the connection stays open.
+// Its watch gets an answer that ends the stream, though the connection stays open.
 class ToldStream : public EtcdAnswers {
  protected:
   static std::string chunk(const std::string& lines) {
@@ -168,7 +168,7 @@ TEST_F(ToldStream, CancelledRightAfterAnEvent) {
   EXPECT_THAT(second, HasSubstr("\"start_revision\":\"9\""));
 }
 
-// The reason why commits have connections of their own.
+// The reason that commits have connections of their own.
 TEST_F(EtcdAnswers, OnlyAKeptConnectionIsRepeatedBehindOurBack) {
   for (const auto connection : {HttpClient::Connection::Kept, HttpClient::Connection::Fresh}) {
     int count = 0;
@@ -214,7 +214,7 @@ class LostAnswers : public EtcdAnswers {
     etcd.post(0, "/v3/kv/put",
               "{\"key\":\"" + key(name) + "\",\"value\":\"" + to_base64(value) + "\"}");
   }
-  // How often the key was written since it was made.
+  // The number of writes to the key since its creation.
   int version(const std::string& name) {
     const std::string kv = etcd.post(0, "/v3/kv/range", "{\"key\":\"" + key(name) + "\"}");
     const std::size_t at = kv.find("\"version\":\"");
@@ -223,9 +223,9 @@ class LostAnswers : public EtcdAnswers {
 
   EtcdServers etcd;
   const int port_ = std::stoi(etcd.url(0).substr(etcd.url(0).rfind(':') + 1));
-  int losses_left = 0;     // so many transactions get no answer;
-  bool delivered = true;   // etcd got them all the same
-  bool timed_out = false;  // 503 instead of a closed connection
+  int losses_left = 0;     // that many transactions get no answer;
+  bool delivered = true;   // etcd received them nevertheless
+  bool timed_out = false;  // status 503 instead of a closed connection
   std::function<void()> meanwhile;
   FakeServer proxy{[this](const std::string& request) { return handle(request); }};
   EtcdStore store{loop, at(proxy.url())};

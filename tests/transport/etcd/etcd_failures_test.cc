@@ -20,7 +20,7 @@ using store_suite::put_if;
 using store_suite::value_of;
 using testing::ElementsAre;
 
-// Counts in one key, each step conditional on the one before: a step lost or made twice shows.
+// Counts in one key, each step conditional on the previous one: a lost or repeated step is noticed.
 class Counter {
  public:
   Task<void> step(Store& store) {
@@ -70,7 +70,7 @@ TEST_F(EtcdFailures, AWatchSurvivesRestartsWithoutLossOrRepetition) {
       co_await e.sleep(100ms);
       servers.launch(0);
     };
-    // The writer and the watch are both at it while the server is away.
+    // The writer and the watch are both active while the server is away.
     const auto count = [](Counter& c, Store& s, Task<void> meanwhile) -> Task<void> {
       co_await both(c.steps(s, 10), std::move(meanwhile));
     };
@@ -79,7 +79,7 @@ TEST_F(EtcdFailures, AWatchSurvivesRestartsWithoutLossOrRepetition) {
   EXPECT_EQ(counter.value(), 50);
 }
 
-// The server dies at any moment of a commit, not only between two.
+// The server dies at any moment of a commit, not only between commits.
 TEST_F(EtcdFailures, KilledInTheMiddleOfCommitsEachIsAppliedOnce) {
   EtcdServers etcd;
   EtcdStore store(loop, at(etcd.endpoints()));
@@ -103,7 +103,7 @@ TEST_F(EtcdFailures, KilledInTheMiddleOfCommitsEachIsAppliedOnce) {
   run(both(until_stopped(counter, store, stop), then(kill(etcd, env), stop)));
   EXPECT_GT(counter.value(), 10);
   run(counter.step(store));
-  // The watch begins now: it sees the end of the story only.
+  // The watch begins now: it sees only the end of the story.
   EXPECT_EQ(run(next_text(*watch)), "n=" + std::to_string(counter.value()));
   const std::string kv =
       etcd.post(0, "/v3/kv/range", "{\"key\":\"" + to_base64("shoal/test/n") + "\"}");
@@ -195,7 +195,7 @@ TEST_F(EtcdFailures, CompactionWhileAWatchIsBehindSkipsToWhatIsThere) {
   run(put(store, "w/last", "1"));
   EXPECT_EQ(run(next_text(*watch)), "w/last=1") << "now it has a stream";
 
-  // The loop does not run while the server restarts, so that the watch learns of nothing.
+  // The loop does not run while the server restarts, so that the watch does not notice.
   etcd.stop(0, SIGKILL);
   etcd.start(0);
   const auto change_it = [&](const std::string& key, const std::string& value) {

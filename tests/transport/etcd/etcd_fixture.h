@@ -1,4 +1,4 @@
-// What the tests of EtcdStore share: a loop, and tasks that are run in it to their end.
+// Shared by the tests of EtcdStore: a loop that runs tasks to their end.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace shoal {
 
 class EtcdTest : public testing::Test {
  protected:
-  // Throws when the task takes a minute: a hang is a failure with a name.
+  // Throws if the task takes a minute, so that a hang becomes a named failure.
   template <class T>
   T run(Task<T> task) {
     std::optional<detail::Result<T>> result;

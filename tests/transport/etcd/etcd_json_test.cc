@@ -1,4 +1,4 @@
-// etcd's JSON: what is read, what is refused, and how a repeated transaction is judged.
+// etcd's JSON: parsing, refusals, and the judgment of a repeated transaction.
 #include "transport/etcd/etcd_json.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// EtcdStore on real etcd servers that serve: the suite of all stores, and jobs side by side.
+// EtcdStore on healthy real etcd servers: the suite of all stores, and concurrent jobs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

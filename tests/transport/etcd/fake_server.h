@@ -1,4 +1,4 @@
-// A little HTTP server on loopback that answers as the test says.
+// A small HTTP server on loopback that answers as the test says.
 #pragma once
 
 #include <atomic>
@@ -14,8 +14,8 @@ namespace shoal {
 // Thread safety: the handler is called by threads of the server, one at a time.
 class FakeServer {
  public:
-  // Gets a whole request, header and body, and gives all the bytes of the answer. Nothing: the
-  // connection is closed without one.
+  // Gets a whole request, header and body, and returns all bytes of the answer. Nullopt: the
+  // connection is closed without an answer.
   using Handler = std::function<std::optional<std::string>(const std::string& request)>;
 
   explicit FakeServer(Handler handler);
@@ -40,14 +40,14 @@ class FakeServer {
   int port_ = 0;
   std::atomic<int> requests_ = 0;
   std::mutex mutex_;                   // one handler at a time
-  std::list<Connection> connections_;  // of the acceptor; closed by the destructor
+  std::list<Connection> connections_;  // used by the acceptor; closed by the destructor
   std::thread acceptor_;
 };
 
 // An answer with this status and body.
 std::string http_answer(int status, const std::string& body);
 
-// For a handler: what the server at `port` answers.
+// For a handler: the answer of the server at `port`.
 std::string forward(int port, std::string request);
 
 }  // namespace shoal

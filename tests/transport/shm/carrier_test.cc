@@ -1,4 +1,4 @@
-// What a shared-memory carrier promises, between two carriers on one loop.
+// The contract of a shared-memory carrier, between two carriers on one loop.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ class ShmCarrierTest : public ::testing::Test {
   }
   void until(const std::function<bool()>& so) { run_until(loop, so); }
 
-  // Sends, fetches, compares, releases; back when the sender has its flight back.
+  // Sends, fetches, compares, releases; returns when the sender's flight has ended.
   void transfer(Station& from, Station& to, ConstBuf payload, const std::vector<std::byte>& same) {
     const Station::Sending& sending = from.send(to.self(), payload);
     until([&] { return !to.parcels.empty(); });
@@ -81,7 +81,7 @@ TEST_F(ShmCarrierTest, MessagesSentBeforeTheConnectionStandsArriveInOrder) {
   }
 }
 
-// The ring goes round several times; odd sizes must not move what follows off its alignment.
+// The ring wraps around several times; odd sizes must not misalign later payloads.
 TEST_F(ShmCarrierTest, SmallPayloadsAreSeenWhereTheyLieWholeAndAligned) {
   join({.slots = 8, .eager_ring = 1024, .eager_max = 512});
   std::vector<std::vector<std::byte>> payloads;
@@ -92,7 +92,7 @@ TEST_F(ShmCarrierTest, SmallPayloadsAreSeenWhereTheyLieWholeAndAligned) {
     ASSERT_TRUE(there);
     EXPECT_TRUE(same_bytes(*there, payloads[seen])) << seen;
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(there->data) % 64, 0U) << seen;
-    // Every other stays, copied out of the ring: what is seen of it then is the same.
+    // Every second one is kept, and copied out of the ring: its content must stay the same.
     if (++seen % 2 == 0) b->release(parcel);
   };
   for (const auto& payload : payloads) a->send(*b, payload);
@@ -118,11 +118,11 @@ TEST_F(ShmCarrierTest, ThousandsOfUnmatchedMessagesBlockNobody) {
   for (std::uint64_t i = 0; i < kMessages; ++i) a->send(*b, i % 3 == 0 ? large : small);
   until([&] { return b->arrivals == kMessages; });
   EXPECT_GT(shm_stats(a->carrier()).queued, 0U) << "the ring was never full";
-  // The last one is as good as the first, and the others are all still there.
+  // The last one is intact, and so are all the others.
   EXPECT_TRUE(same_bytes(*b->carrier().in_place(*b->parcels.back()), small));
   for (std::size_t i = 0; i < b->parcels.size(); ++i)
     ASSERT_TRUE(same_bytes(*b->carrier().in_place(*b->parcels[i]), i % 3 == 0 ? large : small));
-  // Released from the last to the first, more than there is room for answers at once.
+  // Released from the last to the first, more at once than there is room for answers.
   while (!b->parcels.empty()) b->release(*b->parcels.back());
   until([&] {
     return std::all_of(a->sendings.begin(), a->sendings.end(), [](auto& s) { return s.done; });
@@ -139,7 +139,7 @@ TEST_F(ShmCarrierTest, BeyondTheStagingMemoryMessagesAreOfferedAndStagedWhenWant
   EXPECT_EQ(shm_stats(a->carrier()).offered, 18U);
   for (std::size_t i = 0; i < payloads.size(); ++i) EXPECT_EQ(a->sendings[i].done, i < 2) << i;
 
-  // The last first, while the first ones hold all the memory that is for unwanted messages.
+  // The last one first, while the first ones hold all the memory for unclaimed messages.
   EXPECT_EQ(b->carrier().in_place(*b->parcels.back()), std::nullopt);
   std::vector<std::vector<std::byte>> rooms(payloads.size(), std::vector<std::byte>(40'000));
   std::size_t at_once = 0;
@@ -161,12 +161,12 @@ TEST_F(ShmCarrierTest, AnOfferThatIsStoppedOrNeverWantedEndsItsFlightWhenRelease
   const std::vector<Parcel*> parcels = b->parcels;
   std::vector<std::byte> room(40'000);
 
-  b->release(*parcels[1]);  // never wanted
+  b->release(*parcels[1]);  // never claimed
   EXPECT_FALSE(b->carrier().fetch(*parcels[2], mut_buf(std::span(room))));
   EXPECT_TRUE(b->carrier().stop(*parcels[2]));
-  b->release(*parcels[2]);  // wanted, and then not
+  b->release(*parcels[2]);  // claimed, and then not
   EXPECT_FALSE(b->carrier().fetch(*parcels[3], mut_buf(std::span(room))));
-  EXPECT_TRUE(b->carrier().stop(*parcels[3]));  // wanted, stopped, wanted again
+  EXPECT_TRUE(b->carrier().stop(*parcels[3]));  // claimed, stopped, claimed again
   EXPECT_FALSE(b->carrier().fetch(*parcels[3], mut_buf(std::span(room))));
   until([&] { return b->fetched_parcels.size() == 1; });
   EXPECT_EQ(b->fetched_parcels.front(), parcels[3]);
@@ -207,7 +207,7 @@ TEST_F(ShmCarrierTest, WindowMemoryThatWasGivenBackIsNoWindowAnyMore) {
   transfer(*a, *b, {old, Bytes(100'000)}, std::vector<std::byte>(100'000));
   window.reset();
   run_turns(loop);
-  for (int i = 0; i < 50; ++i) {  // Addresses are used again, numbers of regions are not.
+  for (int i = 0; i < 50; ++i) {  // Addresses are reused, region numbers are not.
     window = a->carrier().allocate(Bytes(100'000));
     const std::vector<std::byte> bytes = pattern(100'000, static_cast<std::uint64_t>(i));
     std::memcpy(window.get(), bytes.data(), bytes.size());
@@ -254,7 +254,7 @@ TEST_F(ShmCarrierTest, ClosingEndsFlightsAndFetchesAndLeavesParcels) {
   const std::vector<std::byte> payload = pattern(20'000);
   a->send(b->self(), {window.get(), Bytes(32U << 20U)});
   a->send(*b, payload);  // staged
-  a->send(*b, payload);  // offered, and wanted
+  a->send(*b, payload);  // offered, and claimed
   a->send(*b, payload);  // offered
   until([&] { return b->arrivals == 4; });
   b->send(*a, payload);
@@ -271,7 +271,7 @@ TEST_F(ShmCarrierTest, ClosingEndsFlightsAndFetchesAndLeavesParcels) {
   EXPECT_TRUE(same_bytes(*b->carrier().in_place(*b->parcels[1]), payload));
   EXPECT_TRUE(b->losses.empty()) << "who closes is not told of it";
 
-  // The other side hears of it.
+  // The other side is told.
   until([&] { return !a->losses.empty(); });
   until([&] { return a->sendings[0].done && a->sendings[2].done && a->sendings[3].done; });
   EXPECT_EQ(a->losses.size(), 1U);
@@ -282,7 +282,7 @@ TEST_F(ShmCarrierTest, ClosingEndsFlightsAndFetchesAndLeavesParcels) {
   EXPECT_FALSE(late.done);
   until([&] { return late.done; });
   EXPECT_NE(late.failure, "");
-  b->carrier().close(a->self());  // Twice is once.
+  b->carrier().close(a->self());  // Closing twice is harmless.
   run_turns(loop);
   EXPECT_EQ(b->losses.size(), 0U);
 }
@@ -294,7 +294,7 @@ TEST_F(ShmCarrierTest, APayloadIsNotTakenForWholeOnceItsSenderHasLetGo) {
   until([&] { return b->arrivals == 1; });
   std::vector<std::byte> room(4U << 20U);
   EXPECT_FALSE(b->carrier().fetch(*b->parcels[0], mut_buf(std::span(room))));
-  a->carrier().close(b->self());  // From here on the window may be written to again.
+  a->carrier().close(b->self());  // From now on the window may be written again.
   until([&] { return !b->fetch_errors.empty(); });
   EXPECT_THAT(b->fetch_errors[0], HasSubstr("closed the connection"));
 }
@@ -334,7 +334,7 @@ TEST_F(ShmCarrierTest, ALifeThatWasClosedIsNotLetInAgainButTheNextIs) {
   b->carrier().close(life(3));
   Station evicted(loop, life(3));
   evicted.connect(*b);
-  // Another key in Station's default options would be refused for that; use the same one.
+  // Another key in Station's default options would be refused for the key; use the same one.
   until([&] { return !evicted.losses.empty(); });
 
   ShmOptions options;

@@ -1,5 +1,5 @@
-// A process of the test's own: the test program itself, started again to play a part. It ends with
-// the test, whatever happens.
+// A child process of a test: the test program itself, restarted to play a part. It ends with the
+// test in every case.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ class Child {
     for (std::string& a : arguments) argv.push_back(a.data());
     argv.push_back(nullptr);
     pid_ = fork();
-    if (pid_ == 0) {  // Only what may be called between fork and exec.
+    if (pid_ == 0) {  // Only calls that are allowed between fork and exec.
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       dup2(ends[1], STDOUT_FILENO);
       ::close(ends[0]);
@@ -61,7 +61,7 @@ class Child {
   Child& operator=(const Child&) = delete;
 
   void signal(int number) const { ASSERT_EQ(::kill(pid_, number), 0); }
-  // Its next line; empty when it has ended, or says nothing for too long.
+  // Its next line; empty if it has ended, or writes nothing for too long.
   std::string line() const {
     std::string text;
     char c = 0;
@@ -69,7 +69,7 @@ class Child {
     while (poll(&readable, 1, 40'000) == 1 && read(output_, &c, 1) == 1 && c != '\n') text += c;
     return text;
   }
-  // Ends it, by a signal unless that is 0, and returns how it ended.
+  // Ends it, by a signal unless `number` is 0, and returns how it ended.
   int end(int number) {
     if (pid_ <= 0) return status_;
     if (number != 0) ::kill(pid_, number);

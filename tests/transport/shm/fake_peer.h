@@ -1,4 +1,4 @@
-// Peers of a carrier that say and write what no carrier of ours would.
+// Peers of a carrier that send data that our carriers never send.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ inline ReceivedNote wait_for_note(LiveLoop& loop, const UniqueFd& socket) {
   return received;
 }
 
-// Sends to a station: it connects, and has a lane to fill with anything.
+// Sends to a station: it connects, and gets a lane that it can fill with anything.
 class FakeSender {
  public:
   static constexpr std::uint32_t kSlots = 8;
@@ -65,7 +65,7 @@ class FakeSender {
     note.region = region;
     EXPECT_EQ(send_note(socket, note, std::array{descriptor}), Sent::Yes);
   }
-  // What the station says of us in the end.
+  // The station's final report about this peer.
   std::string fate() {
     run_until(*loop_, [&] { return !target_->losses.empty(); });
     if (target_->losses.size() != 1 || target_->losses[0].peer != hello.from()) return "?";
@@ -83,7 +83,7 @@ class FakeSender {
   std::uint64_t published_ = 0;
 };
 
-// Is sent to by a station: it listens, and answers with anything.
+// Receives from a station: it listens, and answers with anything.
 class FakeReceiver {
  public:
   static constexpr std::uint32_t kSlots = 8;

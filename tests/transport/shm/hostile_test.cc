@@ -1,4 +1,4 @@
-// Peers that are corrupt, or none of ours: each is lost or refused with a reason, and does no harm.
+// Corrupt or foreign peers: each is lost or refused with a reason, and does no harm.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -200,7 +200,7 @@ TEST_F(ShmHostileTest, AnotherKeyIsRefusedByEitherSide) {
   EXPECT_EQ(shm_stats(keyed.carrier()).refused, 1U);
   EXPECT_TRUE(keyed.losses.empty());
 
-  // A listener that lets everybody in has to prove that it has the key, too.
+  // A listener that accepts every peer must prove that it has the key, too.
   FakeReceiver fake(loop, keyed, life(3));
   const ReceivedNote hello = fake.hear_hello();
   ASSERT_EQ(hello.note.kind, NoteKind::Hello);
@@ -241,7 +241,7 @@ TEST_F(ShmHostileTest, NobodyAtTheContactIsALossAndNotAnError) {
   EXPECT_THAT(station.losses[0].why, HasSubstr("its process has ended"));
 }
 
-// ---- the other direction: what a receiver answers
+// ---- the other direction: answers of a receiver
 
 class ShmCorruptAnswersTest : public ShmHostileTest {
  protected:

@@ -1,4 +1,4 @@
-// Sealed memory, the book of regions, and staging memory.
+// Sealed memory, the registry of regions, and staging memory.
 #include "transport/shm/memory.h"
 
 #include <fcntl.h>
@@ -45,14 +45,14 @@ TEST(ShmMemory, APeerCanReadAndNothingElse) {
   EXPECT_NE(ftruncate(fd, 100'000), 0);
   EXPECT_NE(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096), 0);
   EXPECT_NE(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), 0);
-  // A second way to the same memory is no way around the seals.
+  // A second mapping of the same memory does not bypass the seals.
   const std::string path = fmt::format("/proc/self/fd/{}", fd);
   const UniqueFd again(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   ASSERT_TRUE(again);
   EXPECT_EQ(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, again.get(), 0), MAP_FAILED);
 }
 
-// Its small pages become large ones meanwhile, and its end comes at any moment of that.
+// Its small pages become large ones meanwhile; it is freed at any moment of that.
 TEST(ShmMemory, ContentsOfALargeOneStayWhileItsPagesAreGathered) {
   constexpr std::size_t kWords = 3 * (std::size_t{1} << 20U) / 8 * 3 + 5;
   for (std::uint64_t round = 0; round < 4; ++round) {
@@ -125,7 +125,7 @@ TEST(ShmRegions, APayloadIsFoundInItsRegionAndOnlyThere) {
   EXPECT_EQ(regions.find({hidden->memory.data(), Bytes(1)}), nullptr);
   EXPECT_FALSE(regions.any_gone());
 
-  // Let go by another thread, which may be the last to hold it.
+  // Released by another thread, which may be the last holder.
   const RegionId id = one->id;
   std::thread([last = std::move(one)]() mutable { last.reset(); }).join();
   EXPECT_EQ(regions.find({at, Bytes(1)}), nullptr);
@@ -156,7 +156,7 @@ TEST(ShmStagePool, PartsNeverOverlapAndAllComeBack) {
   }
   for (auto& [lease, mark] : leases) pool.give(std::move(lease));
   leases.clear();
-  // What is idle is used again, and kept only up to a limit.
+  // Idle regions are reused, and kept only up to a limit.
   const RegionId newest = pool.take(300U << 20U).region->id;
   Lease again = pool.take(1000);
   EXPECT_LT(again.region->id, newest);

@@ -1,4 +1,4 @@
-// Carriers of different processes, which are really stopped and killed.
+// Carriers of different processes, which are stopped and killed for real.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,14 +30,14 @@ ShmOptions keyed() {
   return options;
 }
 
-// ---- the parts that a child plays; `parent` is where to find the test
+// ---- the parts that a child plays; `parent` is the test's address
 
 void say(const std::string& line) {
   fmt::print("{}\n", line);
   std::fflush(stdout);
 }
 
-// Sends 64 MiB out of its window, again and again.
+// Sends 64 MiB out of its window repeatedly.
 int play_sender(const std::string& parent) {
   LiveLoop loop;
   Station self(loop, life(2), keyed());
@@ -54,7 +54,7 @@ int play_sender(const std::string& parent) {
   return 0;
 }
 
-// Keeps what it gets, and says when it has lost the test.
+// Keeps received messages, and reports when it has lost the test.
 int play_holder(const std::string& parent) {
   LiveLoop loop;
   Station self(loop, life(2), keyed());
@@ -71,7 +71,7 @@ int play_holder(const std::string& parent) {
   return 0;
 }
 
-// Sends back whatever it gets.
+// Sends back every message.
 int play_echo(const std::string& parent) {
   LiveLoop loop;
   Station self(loop, life(2), keyed());
@@ -106,7 +106,7 @@ int play_leaver(const std::string& parent) {
   return 0;
 }
 
-// Comes as another user, and tells what it hears.
+// Connects as another user, and reports the answer.
 int play_intruder(const std::string& parent) {
   if (setresuid(65534, 65534, 65534) != 0) return 3;
   const shm::UniqueFd socket = shm::make_socket();
@@ -190,7 +190,7 @@ TEST_F(ShmProcessTest, FlightsToAKilledReceiverFailWhereverTheyAre) {
   self.send(life(2), {window.get(), Bytes(kLarge)});
   for (int i = 0; i < 4; ++i) self.send(life(2), const_buf(std::span(heap)));
   for (int i = 0; i < 5000; ++i) self.send(life(2), const_buf(std::span(heap).first(20)));
-  // The first is with it, the second is being staged, the rest wait.
+  // The first is in the window, the second is being staged, the others wait.
   until([&] { return shm_stats(self.carrier()).in_window == 1; });
   EXPECT_EQ(child.line(), "arrived");
   run_turns(loop, 20);

@@ -1,4 +1,4 @@
-// A carrier with a sink that writes everything down, and messages to send with it.
+// A carrier with a sink that records everything, and methods to send messages.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@
 
 namespace shoal {
 
-// Word by word: quick also in a sanitizer build, where large payloads are many bytes.
+// Word by word: fast in a sanitizer build too, where large payloads are many bytes.
 inline std::vector<std::byte> pattern(std::size_t size, std::uint64_t seed = 1) {
   std::vector<std::byte> bytes(size);
   std::uint64_t x = seed * 0x9E37'79B9'7F4A'7C15U + 1;
@@ -80,7 +80,7 @@ class Station final : public Carrier::Sink {
     return send(to.self_, const_buf(std::span(payload)));
   }
   Sending& send(Station& to, std::vector<std::byte>&& payload) {
-    return send(to, kept_.emplace_back(std::move(payload)));  // Until the flight is back.
+    return send(to, kept_.emplace_back(std::move(payload)));  // kept until the flight has ended
   }
 
   void arrived(Parcel& parcel) override {
@@ -137,7 +137,7 @@ class Station final : public Carrier::Sink {
   std::unique_ptr<Carrier> carrier_;
 };
 
-// Runs the loop until it is so; a failure when it never is. The loop stays awake meanwhile.
+// Runs the loop until so() holds; fails the test if it never does. The loop stays awake meanwhile.
 inline void run_until(LiveLoop& loop, const std::function<bool()>& so) {
   bool late = false;
   const LiveLoop::Timer limit = loop.at(loop.now() + std::chrono::seconds(40), [&] {
@@ -155,7 +155,7 @@ inline void run_until(LiveLoop& loop, const std::function<bool()>& so) {
   loop.cancel(limit);
 }
 
-// Gives the loop time for what should not happen.
+// Runs the loop for some turns, in which unwanted events would show.
 inline void run_turns(LiveLoop& loop, int turns = 300) {
   run_until(loop, [&turns] { return --turns < 0; });
 }

@@ -1,5 +1,5 @@
-// Sleep and wake-up between two threads, each with a loop and a carrier of its own: what two
-// processes would do, where the thread sanitizer can watch.
+// Sleep and wake-up between two threads, each with a loop and a carrier of its own: as between two
+// processes, but visible to the thread sanitizer.
 #include <gtest/gtest.h>
 
 #include <latch>
@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// One of two that talk until `left` is 0. It sleeps whenever it has nothing to do.
+// One of two that exchange messages until `left` is 0. It sleeps whenever it has nothing to do.
 struct Player {
   Player(std::uint32_t node, const ShmOptions& options) : station(loop, life(node), options) {}
   LiveLoop loop;
@@ -24,7 +24,7 @@ class ShmWakeTest : public ::testing::Test {
  protected:
   ShmWakeTest() {
     ShmOptions options;
-    options.spin = 0ns;  // To bed at every chance.
+    options.spin = 0ns;  // Sleeps at every chance.
     options.slots = 16;
     options.ack_slots = 8;
     a = std::make_unique<Player>(1, options);
@@ -62,7 +62,7 @@ TEST_F(ShmWakeTest, TwentyThousandRoundsWithoutALostWakeUp) {
     player->station.on_arrived = [&, player](Parcel& parcel) {
       player->station.release(parcel);
       if (--player->left > 0 || player == b.get()) player->station.send(other, ball);
-      // The first answer may still wait for its lane to open; all later balls are in it at once.
+      // The first answer may wait for its lane to open; all later balls are sent within it.
       auto& sendings = player->station.sendings;
       while (!sendings.empty() && sendings.front().done) sendings.pop_front();
       if (player->left == 0) player->loop.stop();
@@ -87,7 +87,7 @@ TEST_F(ShmWakeTest, ASenderSleepsUntilItsRangesAreReleasedAndTheLaneHasRoom) {
     b->loop.stop();
   };
   b->station.on_arrived = [&](Parcel& parcel) {
-    // Not at once: the sender shall have gone to sleep.
+    // Delayed, so that the sender is asleep by then.
     b->loop.defer([&, p = &parcel] {
       b->station.release(*p);
       --b->left;

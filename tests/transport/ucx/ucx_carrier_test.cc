@@ -14,8 +14,7 @@
 namespace shoal {
 namespace {
 
-// One end of a connection: it is driven by hand, so that one end can stand still while the other
-// goes on.
+// One end of a connection, driven by hand, so that one end can stand still while the other runs.
 class End final : Carrier::Sink {
  public:
   explicit End(std::uint32_t node)
@@ -65,7 +64,7 @@ class End final : Carrier::Sink {
   std::unique_ptr<Carrier> carrier_;
 };
 
-// Both are connected when each has heard from the other.
+// The two are connected when each has received from the other.
 void introduce(End& a, End& b) {
   a.connect(b);
   b.connect(a);
@@ -79,8 +78,8 @@ void introduce(End& a, End& b) {
   ASSERT_EQ(b.came, 1);
 }
 
-// A cut link leaves it so: a message is half in the socket when its sender closes, and the peer
-// closes in its turn once it has read that half.
+// A cut link causes this: half of a message is in the socket when its sender closes, and the peer
+// closes in turn once it has read that half.
 TEST(UcxCarrier, APeerThatClosesAConnectionThatWasClosedInTheMiddleOfAMessageCrashedUs) {
   if (!ucx_info().built_in) {
     EXPECT_THROW(End(0), ConfigError);
@@ -102,7 +101,7 @@ TEST(UcxCarrier, APeerThatClosesAConnectionThatWasClosedInTheMiddleOfAMessageCra
   EXPECT_FALSE(a.is_broken);
   EXPECT_FALSE(b.is_broken);
 
-  End c(2);  // And it carries on with others.
+  End c(2);  // It still communicates with others.
   a.came = 0;
   introduce(a, c);
 }

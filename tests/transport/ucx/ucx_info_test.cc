@@ -1,4 +1,4 @@
-// Holds for the real file and for the stub: a library that is there always has a version and tcp.
+// For the real file and the stub: an available library has a version and tcp.
 #include "transport/ucx/ucx_info.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// WireEndpoint over a carrier that the test plays itself: what comes in wrong, late or twice.
+// WireEndpoint over a carrier that the test plays: input that is wrong, late or repeated.
 #include "transport/wire/wire_endpoint.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 constexpr LifeId kSelf{NodeId(0), Incarnation(1)};
 constexpr LifeId kPeer{NodeId(1), Incarnation(1)};
 
-// Keeps what is sent, and brings in whatever it is told to.
+// Records messages that are sent, and delivers those that the test provides.
 class PlayedCarrier final : public Carrier {
  public:
   const char* name() const override { return "played"; }
@@ -66,7 +66,7 @@ class PlayedCarrier final : public Carrier {
   std::vector<Header> headers;
   int brought = 0;
   int released = 0;
-  bool shows = false;  // payloads where they lie
+  bool shows = false;  // payloads in place
 
  private:
   struct Played final : Parcel {
@@ -117,7 +117,7 @@ class WireEndpointTest : public testing::Test {
     m.tag.id = id;
     return m;
   }
-  // What a receive from the peer ends with; "" when it receives.
+  // The error of a receive from the peer; "" if it receives.
   std::string receive(std::uint64_t id) {
     std::string error;
     std::array<std::byte, 64> room{};
@@ -154,7 +154,7 @@ TEST_F(WireEndpointTest, MessagesAreTakenInTheOrderTheyWereSentHoweverTheyCome) 
   EXPECT_EQ(carrier->released, 3);
 }
 
-// Takes messages of one size in from where they lie.
+// Takes messages of one size directly from the receive buffer.
 class TakingOp final : public RecvOp {
  public:
   using RecvOp::RecvOp;
