@@ -6,8 +6,7 @@
 //   w <- w - eta |w_l| / |u_l| u           norms over each tensor l
 //
 // Symbols: w parameter, g gradient summed over B samples, eta step size, lambda weight decay, m
-// mean
-//   gradient (slot 0), v mean square (slot 1), t step, from 1.
+//   mean gradient (slot 0), v mean square (slot 1), t step, from 1.
 // Cost a parameter: measuring reads 16 bytes; the update reads 16 and writes 12. Measuring computes
 //   u without keeping it, so that it changes nothing and may be repeated after a failure.
 // Deviations: the ratio is 1 where either norm is zero, and for tensors that are not to be adapted.

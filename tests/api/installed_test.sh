@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A user's program is built against an installed Shoal, and trains.
+# Builds a user's program against an installed Shoal, and trains with it.
 # Usage: installed_test.sh cmake build-folder example-folder compiler
 set -euo pipefail
 cmake=$1 build=$2 example=$3 compiler=$4
@@ -8,7 +8,7 @@ trap 'rm -rf "$work"' EXIT
 
 "$cmake" --install "$build" --prefix "$work/prefix" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 "$work/prefix/bin/shoal" --version
-# Nothing of the tree is looked at from here on: what the example needs is in the prefix.
+# From here on nothing of the source tree is used: the prefix has everything that the example needs.
 cp -r "$example" "$work/example"
 "$cmake" -G Ninja -S "$work/example" -B "$work/build" -D CMAKE_PREFIX_PATH="$work/prefix" -D CMAKE_BUILD_TYPE=Debug \
   -D CMAKE_CXX_COMPILER="$compiler" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A user's program starts itself again for every worker, and ends with what they have learnt.
+# A user's program restarts itself for every worker, and ends with their trained model.
 # Usage: workers_test.sh example_02_my_own_module
 set -euo pipefail
 program=$(realpath "$1")

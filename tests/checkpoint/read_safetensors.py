@@ -1,4 +1,4 @@
-"""Reads a safetensors file strictly and prints what is in it."""
+"""Reads a safetensors file strictly and prints its content."""
 import json
 import os
 import sys

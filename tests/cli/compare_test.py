@@ -44,7 +44,7 @@ class Compare(unittest.TestCase):
                 self.assertEqual((summary["epochs"], summary["seed"], summary["world"]), (2, seed, "sim"))
 
     def test_a_time_is_kept(self):
-        """In virtual time the pilot is exact, but for the first and the last step."""
+        """In virtual time the pilot is exact, except for the first and the last step."""
         done = compare("--like", "pytorch,downpour,gosgd", "--simulate", "--budget", "0.2s", "--workers", 2, *SMALL, *COSTS,
                        "--out", self.out)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)

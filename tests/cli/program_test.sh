@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# The built program as a user meets it: output streams and exit codes. Usage: program_test.sh path/to/shoal
+# The built program from a user's view: output streams and exit codes. Usage: program_test.sh path/to/shoal
 set -uo pipefail
 shoal=$1
 failures=0
 
-# expect CODE STREAM PATTERN ARGUMENT...: runs shoal, checks its exit code, and PATTERN in the given stream.
+# expect CODE STREAM PATTERN ARGUMENT...: runs shoal, checks its exit code, and searches PATTERN in the stream.
 expect() {
   local code=$1 stream=$2 pattern=$3 text rc
   shift 3
@@ -38,7 +38,7 @@ expect 1 err '--workers 20000: take 1 to' simulate --workers 20000
 expect 1 err "'fish' is not known" completion fish
 expect 0 out 'bashcompinit' completion zsh
 
-# completes WANTED WORD...: what bash would offer for the last word, one of which is WANTED.
+# completes WANTED WORD...: checks that bash would offer WANTED for the last word.
 completes() {
   local wanted=$1
   shift

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What `shoal systems` prints is what the docs say. Usage: systems_test.sh path/to/shoal source-folder
+# `shoal systems` prints the table of the docs. Usage: systems_test.sh path/to/shoal source-folder
 set -uo pipefail
 shoal=$1
 root=$2

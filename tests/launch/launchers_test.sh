@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Ranks from launchers that are not ours: a real mpirun, and what srun and torchrun set.
+# Ranks from foreign launchers: a real mpirun, and the variables that srun and torchrun set.
 # Usage: launchers_test.sh path/to/shoal path/to/print_place
 set -uo pipefail
 shoal=$1 print_place=$2
@@ -44,7 +44,7 @@ run "${clean[@]}" SLURM_PROCID=1 SLURM_NTASKS=2 SLURM_LOCALID=0 SLURM_NNODES=2 S
 expect_equal "$rc" 0
 expect_has "$out" '{"rank":1,"world":2,"local_rank":0,"local_world":0,"master_addr":"node03",'
 expect_has "$out" '"job":"77.3","life":1,"source":"Slurm"}'
-# Between hosts nobody may join without a secret.
+# Across hosts no process may join without a secret.
 run "${clean[@]}" SLURM_PROCID=1 SLURM_NTASKS=2 SLURM_JOB_ID=77 SLURM_STEP_NODELIST=node3,node4 "$print_place" --secret
 expect_equal "$rc" 1
 expect_has "$err" "has no secret to join the others at node3"

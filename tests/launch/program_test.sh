@@ -97,7 +97,7 @@ start "$shoal" launch -n 2 -- sh -c 'trap "" INT TERM; echo $$ >'"$scratch"'/rea
 await 'has_pid $scratch/ready0 && has_pid $scratch/ready1'
 kill -INT "$pid"
 kill -0 "$(<"$scratch/ready0")" || fail "the first interrupt has killed it"
-# Two of the same signal may become one as long as the first has not been taken.
+# Two signals of one kind may merge as long as the first has not been handled.
 await 'kill -INT "$pid" 2>/dev/null; grep -q "interrupted again" $scratch/err'
 wait "$pid"
 expect_equal "$?" 137
@@ -120,7 +120,7 @@ for rank in 0 1; do # One may have been ended before it wrote who it is.
   [ ! -s "$scratch/writer$rank" ] || await "is_dead $(<"$scratch/writer$rank")"
 done
 
-# refuse STATUS TEXT ARGUMENT...: nothing may have been started.
+# refuse STATUS TEXT ARGUMENT...: checks the refusal, and that no process was started.
 refuse() {
   local status=$1 text=$2
   shift 2

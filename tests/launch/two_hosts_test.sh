@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tools/two-hosts: what it counts, returns and leaves behind. Usage: two_hosts_test.sh path/to/two-hosts
+# tools/two-hosts: its counts, exit codes and leftovers. Usage: two_hosts_test.sh path/to/two-hosts
 set -uo pipefail
 two_hosts=$1
 . "$(dirname "$0")/support.sh"
@@ -26,7 +26,7 @@ expect_equal "$rc" 127
 
 scenario=without_root_it_is_skipped
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
-  # From where anybody may read: the checkout may be in root's own folder.
+  # Copied to a folder that any user may read: the checkout may be in root's own folder.
   readable=$(mktemp -d -p /tmp)
   cp "$two_hosts" "$readable/two-hosts"
   chmod -R a+rX "$readable"
@@ -52,7 +52,7 @@ expect_equal "$(grep -c '^\[[01]\] the end$' <<<"$out")" 2
 expect_equal "$(sort <<<"$err" | tr '\n' ,)" "[0] to stderr,[1] to stderr,"
 expect_has "$(tail -n 1 <<<"$out")" "bytes over a link of 1gbit in"
 
-# No namespace, link or folder of that process. A namespace goes a moment after its last process.
+# Nothing of that process is left: no namespace, link or folder. A namespace goes a moment after its last process.
 expect_nothing_of() {
   await '! ip netns list | grep -q "^shoal-'"$1"'-"'
   await '! ip -o link show | grep -q " sh'"$1"'[ab][@:]"'
@@ -119,7 +119,7 @@ expect_equal "$?" 0
 for rank in 0 1; do await "is_dead $(<"$scratch/left$rank")"; done
 expect_nothing_of "$pid"
 
-# Whoever ignores the signal is killed after the grace.
+# A process that ignores the signal is killed after the grace period.
 for case in TERM:143:'trap "" TERM' INT:130:true; do
   IFS=: read -r signal status reaction <<<"$case"
   scenario="ended by $signal"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Jobs that are started in every way people start them, and in ways that cannot work: each of those says why.
+# Jobs started in every usual way, and in ways that cannot work: each of those explains why.
 #
 #   starts_test.sh SHOAL LIVE_RANK
 set -uo pipefail
@@ -19,7 +19,7 @@ all_equal() {
   hashes=$(awk '/^done/ { print $4 }' "$folder"/rank-*.log 2>/dev/null)
   expect_equal "$(wc -l <<<"$hashes") finished, $(sort -u <<<"$hashes" | wc -l) results" "$1 finished, 1 results"
 }
-# by_hand RANK WORLD VARIABLE=VALUE...: in the background, as a plain environment describes it.
+# by_hand RANK WORLD VARIABLE=VALUE...: starts a rank in the background, with a plain environment.
 pids=()
 secret=SHOAL_TOKEN_FILE=$scratch/a
 by_hand() {
@@ -120,7 +120,7 @@ kill "$pid"
 
 scenario=nothing_is_left_behind
 fresh
-# In folders of its own: other tests make and remove files of theirs meanwhile.
+# In folders of its own, because other tests make and remove files meanwhile.
 mkdir "$folder/tmp"
 before=$(ls /dev/shm)
 start env TMPDIR="$folder/tmp" "$shoal" launch -n 3 -- "${train[@]}" --folder "$folder" --steps 100000000

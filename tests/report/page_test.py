@@ -1,5 +1,5 @@
-"""`shoal report` as a process, and its page in headless Chromium: every chart is drawn with data, nothing is said on the
-console, and nobody is asked for anything. Usage: page_test.py SHOAL"""
+"""`shoal report` as a process, and its page in headless Chromium: every chart is drawn with data, the console stays
+empty, and the page loads nothing else. Usage: page_test.py SHOAL"""
 import csv
 import html.parser
 import pathlib
@@ -23,7 +23,7 @@ def shoal(*arguments):
 
 
 class Page(html.parser.HTMLParser):
-    """The attributes of its elements that have an id, of the root, and all that would load something."""
+    """Collects the attributes of elements with an id and of the root, and everything that would load something."""
 
     def __init__(self, text):
         super().__init__()
@@ -59,7 +59,7 @@ class Report(unittest.TestCase):
         shutil.rmtree(cls.scratch)
 
     def opened(self, *options):
-        """The page as a browser has it after its scripts, and what the browser said."""
+        """The page in a browser after its scripts have run, and the browser's messages."""
         with tempfile.TemporaryDirectory() as profile:
             done = subprocess.run(
                 [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",

@@ -25,8 +25,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kPatience =
-    60s;  // For a server to start; a backstop, far above the usual time.
+constexpr auto kPatience = 60s;  // For a server to start; far above the usual time.
 constexpr auto kLook = 10ms;
 
 sockaddr_in loopback(int port) {

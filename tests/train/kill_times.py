@@ -1,15 +1,15 @@
-"""How long the others take to commit their next step when workers or servers of `shoal train` are killed.
+"""Measures the time from the kill of a worker or server of `shoal train` to the next step of the others.
 
   kill_times.py SHOAL STRIKES [--kill workers] [OPTION...]     options of `shoal train`; LeNet on Fashion-MNIST, 4 workers
 
-Strikes in four ways in turn (a random one, the first, a frozen one inside a collective, right after all have come
-together) and, where etcd is installed, the coordinator's process in a run of its own. Prints a line for each way:
-how often, median and worst time in milliseconds, from the kill to the first step that was committed in a view
-without the victim, as metrics.jsonl has it.
+It kills in four ways in turn: a random node, the first node, a node frozen inside a collective, and a node right after
+all have joined; where etcd is installed, also the coordinator's process in a run of its own. It prints a line for each
+way: the number of kills, and the median and worst time in milliseconds, from the kill to the first step committed in a
+view without the victim, according to metrics.jsonl.
 
-With --servers among the options servers are killed; of those that have just come together only the one that is new:
-the others may be the only ones that have their shards. With --kill workers too, workers are killed, and a line says
-which part of their rate the others keep: steps in a second before the strike and after it."""
+With --servers among the options it kills servers. Right after a join it kills only the new server, because the others
+may be the only holders of their shards. With --kill workers too, it kills workers, and a line tells which fraction of
+their rate the others keep: steps in a second before the kill and after it."""
 import os
 import pathlib
 import random
@@ -41,7 +41,7 @@ RATE_S = 2  # seconds of which the rate is taken, before a strike and after it
 
 
 def members(training):
-    """Of the last view that was announced."""
+    """The members of the last view that was announced."""
     views = [line for line in training.text(training.err).splitlines() if ": view " in line]
     return len(views[-1].split(": view ")[1].split(":")[1].split()) if views else 0
 
@@ -57,12 +57,12 @@ def coordinator(training):
 
 
 def newest(training):
-    """Who came into a view last."""
+    """The node that joined a view last."""
     return int(re.findall(r"node (\d+)\.\d+ in\b", training.text(training.err))[-1])
 
 
 def strike(training, way, draw):
-    """Kills one; when that was, by the wall clock, and who it was."""
+    """Kills one node; returns the wall-clock time and the node."""
     training.wait_until(lambda: members(training) == NODES, "all nodes")
     if KILL_WORKERS:
         time.sleep(RATE_S)
@@ -96,12 +96,12 @@ def recoveries(folder, strikes):
         at = when - started
         _, before, epoch = max((line for line in lines if line[0] < at), default=(0, 0, 0))
         time_s, _, then = min(line for line in lines if line[0] > at and line[1] > before)
-        # The 10,000 test samples of an epoch's end are no part of the recovery: told apart.
+        # Tell apart recoveries that include the 10,000 test samples of an epoch's end.
         yield way if then == epoch else "with an evaluation before the next step", time_s - at
 
 
 def rates_kept(folder, strikes):
-    """Of each strike, the steps that those who were not struck made after it, for each that they made before."""
+    """For each strike: the steps of the other nodes after it, relative to those before it."""
     started = float(summary(folder)["started_s"])
     lines = metrics(folder)
     for _, when, victim in strikes:
@@ -127,7 +127,7 @@ def run(ways, count, *options):
     assert finished.code == 3, finished
     s = summary(folder)
     assert s["ledger"]["repeated"] == s["ledger"]["missing"] == s["ledger"]["lost"] == 0, s
-    if VICTIMS[0] > 0:  # All workers lived to report what the servers had acknowledged: that it counts.
+    if VICTIMS[0] > 0:  # All workers survived, and have reported everything that the servers acknowledged.
         assert s["ledger"]["consumed"] == sum(line["samples"] for line in metrics(folder)), s
     if KILL_WORKERS:
         kept = list(rates_kept(folder, strikes))

@@ -10,7 +10,7 @@ import train_support
 from train_support import SHOAL, summary
 
 TASK = ["--model", "mlp:8-64-3", "--data", "synthetic:blobs,features=8,n=512,test=64", "--batch", "8", "--workers", "2"]
-# Nothing is left to be probed but times.
+# All choices that the program would probe are given; it only measures times.
 FIXED = ["--threads", "1", "--blas", "default", "--memory-format", "contiguous"]
 
 

@@ -1,4 +1,4 @@
-"""Reads the files of a run as others do, by their formats' descriptions, and prints what they say."""
+"""Reads the files of a run by the descriptions of their formats, independently of Shoal, and prints their content."""
 import glob
 import json
 import struct
@@ -40,7 +40,7 @@ def varint(data, at):
 
 
 def fields(data):
-    """(field number, value) of a protocol buffer; bytes for what is nested."""
+    """(field number, value) pairs of a protocol buffer; nested messages as bytes."""
     at = 0
     while at < len(data):
         tag, at = varint(data, at)

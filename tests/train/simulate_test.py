@@ -26,7 +26,7 @@ class SimulateTest(unittest.TestCase):
                               timeout=train_support.PATIENCE_S, check=False)
 
     def simulate(self, name, *arguments):
-        """A run that is good: what it printed, less the folder's name, and its summary."""
+        """Makes a run that must succeed; returns its output, without the folder's name, and its summary."""
         folder = self.scratch / name
         done = self.run_shoal(*arguments, "--out", folder)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -55,7 +55,7 @@ class Simulated(SimulateTest):
             kept = sorted((self.scratch / "cache" / "shoal" / "costs").iterdir())
             self.assertEqual(len(kept), 2, "of a gradient, and of other work")
             before = [file.read_text() for file in kept]
-            for file in kept:  # a file that somebody broke is measured anew
+            for file in kept:  # a broken file is measured again
                 file.write_text("broken")
             self.simulate("c", *TASK, "--workers", "2")
             for file, text in zip(kept, before):
@@ -100,7 +100,7 @@ class Simulated(SimulateTest):
                              "--steps", "3", "--samples", "100000", "--like", "horovod")
         self.assertEqual(s["parameters"], 25000000)
         self.assertEqual(s["system"], "horovod")
-        # Each step is 64 samples of 1 ms, and the exchange of 100 MB takes its time.
+        # Each step takes 64 samples of 1 ms, and the exchange of 100 MB more.
         self.assertGreater(s["wall_s"], 3 * 0.064)
 
     def test_a_worker_that_dies_and_comes_back(self):
@@ -162,7 +162,7 @@ class Systems(SimulateTest):
     def test_every_system_runs_and_says_which_it_was(self):
         systems = json.loads(subprocess.run([SHOAL, "systems", "--json"], capture_output=True, text=True,
                                             check=True).stdout)
-        # Its threads write single numbers of the model, which is for sparse gradients.
+        # Its threads update single numbers of the model, which suits only sparse gradients.
         sparse = ["--model", "logistic", "--data", "synthetic:sparse,features=100,pairs=8,n=2000,test=200", "--batch", "8"]
         for system in systems:
             task = sparse if system["recipe"]["algorithm"] == "hogwild" else TASK[:6]

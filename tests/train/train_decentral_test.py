@@ -1,4 +1,4 @@
-"""Models that meet, each in a process: workers are killed, stopped and resumed, and every sample is trained on."""
+"""Decentral training, with a process per model: workers are killed, stopped and resumed; every sample is trained on."""
 import random
 import signal
 import time
@@ -30,7 +30,7 @@ class Learn(ServersTest):
             s = self.train(self.scratch / str(tau), *TINY, "--like", "sparknet", "--local-steps", tau, "--epochs", "2",
                            "--workers", "2")
             sent[tau] = s["bytes_sent_per_worker"]
-        # A meeting of two moves a model once; the rest is the end of each epoch.
+        # A meeting of two sends each model once; the other bytes belong to the end of each epoch.
         model = 4 * (8 * 16 + 16 + 16 * 3 + 3)
         self.assertAlmostEqual((sent[1] - sent[10]) / model, 400 - 40, delta=40)
 

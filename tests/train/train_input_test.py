@@ -1,4 +1,4 @@
-"""What cannot be trained is refused with one clear message, and leaves no half of a run behind."""
+"""Invalid input is refused with one clear message, and leaves no partial run behind."""
 import os
 import pathlib
 import struct
@@ -31,7 +31,7 @@ class Refused(TrainTest):
         return path
 
     def idx(self, name, images):
-        """A folder with four labels and these images."""
+        """Makes a folder with four labels and these images."""
         for part in ("train", "t10k"):
             self.file(f"{name}/{part}-images-idx3-ubyte", images)
             self.file(f"{name}/{part}-labels-idx1-ubyte",
@@ -96,7 +96,7 @@ class Refused(TrainTest):
 
 
 class Folders(TrainTest):
-    """What is in the run's folder already."""
+    """Folders that already contain files."""
 
     @classmethod
     def setUpClass(cls):

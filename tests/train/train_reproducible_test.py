@@ -1,6 +1,6 @@
-"""Reproducible runs: the same bits for any number of workers, and whatever happens to them.
+"""Reproducible runs: the same bits for any number of workers, and through any failures.
 
-SHOAL_WORKERS: the numbers of workers that are tried ("3"); SHOAL_SCHEDULES: how many schedules of failures (1)."""
+SHOAL_WORKERS: the numbers of workers to try ("3"); SHOAL_SCHEDULES: the number of failure schedules (1)."""
 import os
 import random
 import signal
@@ -17,7 +17,7 @@ RUN = ["--reproducible", "--model", "lenet", "--data", "fashion-mnist", "--globa
 
 class Reproducible(TrainTest):
     def one(self):
-        """What one worker makes of it."""
+        """The result of a single worker."""
         folder = self.scratch / "one"
         return summary(folder) if folder.exists() else self.train(folder, *RUN, "--workers", "1")
 

@@ -1,6 +1,6 @@
-"""Training that is interrupted, in every way, ends with the bits of one that was not.
+"""Training that is interrupted, in any way, ends with the bits of an uninterrupted run.
 
-SHOAL_STRIKES: how often it is killed (8)."""
+SHOAL_STRIKES: the number of kills (8)."""
 import os
 import random
 import shutil
@@ -32,7 +32,7 @@ class Killed(TrainTest):
         while made < strikes:
             seen = complete_checkpoint(folder)
             training = self.go_on(folder)
-            # In any phase of a run: while it starts, or some steps later.
+            # At any phase of a run: while it starts, or some steps later.
             if draw.random() < 0.7:
                 training.wait_until(training.first_step, "a step")
                 time.sleep(draw.random() * took * 0.3)
@@ -116,7 +116,7 @@ class Damaged(TrainTest):
         cls.train(cls.scratch / "begun", *CONVOLUTIONS, "--steps", "16")
 
     def go_on_after(self, damage, part):
-        """Damages the newest checkpoint; the one before it is as good as ever."""
+        """Damages the newest checkpoint; the previous one stays intact."""
         folder = self.scratch / f"without-{part}"
         shutil.copytree(self.scratch / "begun", folder)
         damage(folder / "checkpoint" / "step-16")
@@ -136,7 +136,7 @@ class Damaged(TrainTest):
                 file.seek(5000)
                 file.write(bytes([byte ^ 4]))
         folder = self.go_on_after(flip, "model.safetensors")
-        # What was damaged is in nobody's way any more.
+        # The damaged checkpoint does not stand in the way any more.
         finished = self.resume(folder, "--steps", "21").finish()
         self.assertEqual((finished.code, finished.err), (0, ""), finished)
         self.assertIn("  step 21/21", finished.out)

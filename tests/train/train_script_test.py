@@ -1,5 +1,5 @@
-"""A network written in Python trains with `shoal`, and comes back to Python as it was trained; settings go
-by files as by flags."""
+"""A network written in Python trains with `shoal`, and is read back into Python; settings in files equal those in
+flags."""
 import os
 import random
 import sys
@@ -17,7 +17,7 @@ BASE = ["--steps", "60", "--batch", "16"]
 
 
 def write_table(path, n):
-    """Rows of numbers and the class that they tell."""
+    """Rows of numbers, each with the class that they determine."""
     draw = random.Random(3)
     with open(path, "w") as file:
         file.write(",".join(f"x{i}" for i in range(FEATURES)) + ",kind\n")
@@ -40,7 +40,7 @@ def philox4x64(c, k):
 
 
 def held_out(seed, row, fraction=0.1):
-    """As data/rows.cc decides."""
+    """Whether a row is held out, by the rule of data/rows.cc."""
     if row < 2:
         return row == 1
     purpose = 14
@@ -48,7 +48,7 @@ def held_out(seed, row, fraction=0.1):
 
 
 def standardized(table, seed):
-    """Inputs and classes of the rows that were held out, scaled by what the others are like."""
+    """Inputs and classes of the held-out rows, standardized by the other rows."""
     rows = [[float(x) for x in line.split(",")] for line in table.read_text().splitlines()[1:]]
     test = torch.tensor([row for i, row in enumerate(rows) if held_out(seed, i)],
                         dtype=torch.float64)
@@ -100,10 +100,10 @@ class Settings(TrainTest):
         self.assertEqual(flags["params_sha256"], config["params_sha256"])
         self.assertEqual(config["steps"], 12)
 
-        # What a run wrote down repeats it.
+        # The saved configuration repeats the run.
         again = self.train(self.scratch / "again", "--config", self.scratch / "flags/config.toml")
         self.assertEqual(again["params_sha256"], flags["params_sha256"])
-        # Another seed is another run.
+        # Another seed gives another run.
         other = self.train(self.scratch / "other", "--config", file, "--steps", "12", "--seed", "2")
         self.assertNotEqual(other["params_sha256"], flags["params_sha256"])
 

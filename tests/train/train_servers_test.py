@@ -1,7 +1,7 @@
-"""Parameter servers, each a process or a part of a worker: they and their workers are killed, stopped and resumed, and
-every sample counts once.
+"""Parameter servers, in processes of their own or inside workers: servers and workers are killed, stopped and resumed,
+and every sample counts once.
 
-SHOAL_STRIKES: how often each test kills (2)."""
+SHOAL_STRIKES: the number of kills per test (2)."""
 import os
 import random
 import signal
@@ -19,7 +19,7 @@ TINY = ["--model", "mlp:8-16-3", "--data", "synthetic:blobs,features=8,n=2000,te
 class ServersTest(TrainTest):
     @staticmethod
     def members(training):
-        """How many are in the view that was announced last."""
+        """The number of members in the view that was announced last."""
         views = [line for line in training.text(training.err).splitlines() if line.startswith("shoal: view ")]
         return len(views[-1].split(":")[2].split()) if views else 0
 
@@ -39,7 +39,7 @@ class ServersTest(TrainTest):
 
 
     def assert_refused(self, cases, workers=2):
-        """Cases: arguments by what the message must say."""
+        """Cases: the pattern of the message, and the arguments."""
         for message, arguments in cases.items():
             out = self.scratch / "refused"
             finished = Training(out, *arguments, "--workers", workers, "--out", out).finish()
@@ -104,7 +104,7 @@ class Killed(ServersTest):
         finished = training.finish()
         self.assertEqual(finished.code, 0, finished)
         s = summary(folder)
-        # One server: a push is there or not, and nothing is in a part of the model only.
+        # One server: a push is applied completely or not at all.
         self.assert_ledger(s, 20 * 2000)
         self.assertEqual(s["lost_nodes"], 1)
         self.assertGreater(s["test_accuracy"], 0.9)
@@ -118,7 +118,7 @@ class Killed(ServersTest):
         finished = training.finish()
         self.assertEqual(finished.code, 0, finished)
         s = summary(folder)
-        # Of its last push some servers may have their part, and others not.
+        # Some servers may have their part of its last push, and others not.
         self.assertLessEqual(s["ledger"]["partial"], 5)
         self.assert_ledger(s, 20 * 2000 - s["ledger"]["partial"], s["ledger"]["partial"])
 
@@ -143,7 +143,7 @@ class Parts(ServersTest):
         training = self.start(folder, *TINY, "--epochs", "20", "--workers", "3", "--servers", "2", "--consistency",
                               "async", "--filter", "magnitude:50000")
         self.begun(training, 5)
-        # It has pushed for a while, so that some of it waits: a slow start leaves more to send than there is.
+        # It has pushed for a while, so that the filter holds some back; a slow start would allow more than there is.
         pushed = training.wait_until(lambda: (folder / "metrics.jsonl").exists() and any(
             line["node"] == 1 and line["step"] >= 50 for line in metrics(folder)), "steps of node 1")
         self.assertTrue(pushed, training.text(training.err))

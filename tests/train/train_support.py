@@ -1,6 +1,6 @@
-"""For the scripts of this folder: `shoal train` as a process, on something small, and its run folder.
+"""Shared by the scripts of this folder: `shoal train` as a process, on small problems, and its run folder.
 
-A script is run as SCRIPT SHOAL [TEST...] and exits with 77 when all of its tests were skipped."""
+A script is run as SCRIPT SHOAL [TEST...] and exits with 77 if all its tests were skipped."""
 import json
 import pathlib
 import re
@@ -38,12 +38,12 @@ class Training:
 
     @staticmethod
     def text(file):
-        # With a place of its own in it: whoever writes shares that of `file`.
+        # Opened again for a file position of its own: writers share that of `file`.
         with open(f"/proc/self/fd/{file.fileno()}", errors="replace") as again:
             return again.read()
 
     def first_step(self):
-        """The first step that it reported to have made, counted from 1; None: none yet."""
+        """The first step that it has reported, counted from 1; None: none yet."""
         found = re.search(r"  step (\d+)/", self.text(self.out))
         return int(found[1]) if found else None
 
@@ -51,7 +51,7 @@ class Training:
         return self.process.poll() is None
 
     def wait_until(self, condition, what):
-        """False when it ended before that."""
+        """Returns False if the process ended first."""
         end = time.monotonic() + PATIENCE_S
         while not condition():
             if not self.running():
@@ -79,7 +79,7 @@ class Training:
 
 
 def complete_checkpoint(folder):
-    """The newest step whose checkpoint is known to be complete; 0: none."""
+    """The newest step with a complete checkpoint; 0: none."""
     latest = pathlib.Path(folder) / "checkpoint" / "latest"
     try:
         return int(latest.read_text().split("-")[-1])
@@ -103,7 +103,7 @@ def metrics(folder):
 
 
 def workers_of(launcher):
-    """The processes that train, by their number."""
+    """The pids of the training processes, by worker number."""
     found = {}
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         try:
@@ -128,7 +128,7 @@ class TrainTest(unittest.TestCase):
 
     @classmethod
     def start(cls, folder, *arguments):
-        """A run in a new folder."""
+        """Starts a run in a new folder."""
         return Training(folder, *arguments, "--out", folder)
 
     @classmethod
@@ -137,7 +137,7 @@ class TrainTest(unittest.TestCase):
 
     @classmethod
     def train(cls, folder, *arguments):
-        """A run to its end, which is good; returns what its summary says."""
+        """Runs to the end, which must succeed; returns the summary."""
         finished = cls.start(folder, *arguments).finish()
         assert finished.code == 0, finished
         return summary(folder)

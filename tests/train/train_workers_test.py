@@ -1,6 +1,6 @@
-"""Several workers, each a process: they are killed, frozen, stopped and resumed, and the run ends as it should.
+"""Several workers, each a process: they are killed, frozen, stopped and resumed, and the run still succeeds.
 
-SHOAL_STRIKES: how often each test kills (2)."""
+SHOAL_STRIKES: the number of kills per test (2)."""
 import os
 import pathlib
 import random
@@ -18,7 +18,7 @@ STRIKES = int(os.environ.get("SHOAL_STRIKES", "2"))
 # Steps of a millisecond or so.
 TINY = ["--model", "mlp:8-16-3", "--data", "synthetic:blobs,features=8,n=2000,test=64", "--batch", "5",
         "--schedule", "constant"]
-# Of 4.9 MB: such parameters stay with the owners of their parts.
+# 4.9 MB: parameters of this size stay with the owners of their parts.
 LARGE = ["--model", "mlp:8-1200-1000-3", *TINY[2:4], "--batch", "50", "--schedule", "constant"]
 FASHION = ["--model", "linear", "--data", "fashion-mnist", "--batch", "50", "--epochs", "1"]
 
@@ -26,12 +26,12 @@ FASHION = ["--model", "linear", "--data", "fashion-mnist", "--batch", "50", "--e
 class WorkersTest(TrainTest):
     @staticmethod
     def members(training):
-        """How many are in the view that was announced last."""
+        """The number of members in the view that was announced last."""
         views = [line for line in training.text(training.err).splitlines() if line.startswith("shoal: view ")]
         return len(views[-1].split(":")[2].split()) if views else 0
 
     def begun(self, training, count=4):
-        """All workers are in, and steps are made."""
+        """Waits until all workers have joined and make steps."""
         there = training.wait_until(lambda: self.members(training) == count and training.first_step(), "all workers")
         self.assertTrue(there, training.text(training.err))
 
@@ -110,13 +110,13 @@ class Together(WorkersTest):
 
 
 class Killed(WorkersTest):
-    """Whoever is killed or frozen, when and how often: every step is made, every sample counts once, the run ends."""
+    """For any kills and freezes: every step is made, every sample counts once, and the run ends."""
 
     def endless(self, name, *arguments):
         return self.start(self.scratch / name, *TINY, "--steps", 10**8, "--save-every", 10**8, *arguments)
 
     def assert_all_counted(self, training, workers):
-        """Stops it. An epoch is 2000 samples, of which a step takes 5 for each worker."""
+        """Stops the run. An epoch has 2000 samples; a step takes 5 per worker."""
         training.process.send_signal(signal.SIGTERM)
         finished = training.finish()
         self.assertEqual(finished.code, 3, finished)
@@ -229,7 +229,7 @@ class Stopped(WorkersTest):
         made = {}
         for line in metrics(folder):
             made.setdefault(line["node"], []).append(line["step"])
-        # Who hears of the end in the middle of the last step takes its result from the others.
+        # A worker that learns of the end during the last step takes the result from the others.
         last = {node: steps[-1] for node, steps in made.items()}
         self.assertEqual(sorted(last), [0, 1, 2, 3])
         self.assertLessEqual(set(last.values()), {stopped - 2, stopped - 1}, last)
