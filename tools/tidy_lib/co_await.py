@@ -1,7 +1,7 @@
-"""Finds the forms of co_await that g++ 12 miscompiles; docs/coroutines.md says why and what instead.
+"""Finds the forms of co_await that g++ 12 miscompiles; docs/coroutines.md gives reasons and alternatives.
 
-The code is cut into full expressions (a lambda's body is its own code, not part of the expression
-it stands in); an expression with co_await in it may not contain what is listed in `findings`.
+The code is cut into full expressions (a lambda's body is separate code, not part of the enclosing
+expression). `findings` lists the forms that an expression with co_await must not contain.
 """
 import re
 
@@ -11,7 +11,7 @@ CLOSE = {")": "(", "]": "[", "}": "{"}
 HEADERS = ("if", "while", "for", "switch")
 DECLARATION = re.compile(r"(?:const )?(?:\w+ :: )*\w+(?: <.*>)?(?: [&*])* \w+ [=:] ")
 LAMBDA_BODY = "<lambda body>"
-BARE_CONDITION = "<condition>"  # marks what stands in the header of an if, loop or switch
+BARE_CONDITION = "<condition>"  # marks the header of an if, loop or switch
 # Types that the tracker test asserts to be trivial; braces of these are safe.
 TRACKER_TEST = "tests/runtime/coroutine_forms_test.cc"
 
@@ -49,7 +49,7 @@ def tokenize(code):
 
 
 def classify(tokens, i):
-    """What the `{` at i opens: a block, the body of a lambda, or an initializer."""
+    """The kind of the `{` at i: a block, the body of a lambda, or an initializer."""
     token, at = tokens[i], i - 1
     while at >= 0 and tokens[at] in ("mutable", "noexcept", "const", "override", "final", "&"):
         at -= 1

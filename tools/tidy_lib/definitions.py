@@ -1,4 +1,4 @@
-"""What a source file defines with external linkage: types and functions, by qualified name."""
+"""Lists the types and functions that a source file defines with external linkage, by qualified name."""
 import re
 
 TYPE = re.compile(r"(?:^|\s)(?:class|struct|enum(?:\s+class|\s+struct)?|union)\s+(?:\[\[[^\]]*\]\]\s*)?(\w+)"
@@ -9,8 +9,8 @@ PREPROCESSOR = re.compile(r"^[ ]*#(?:[^\n\\]|\\.|\\\n)*", re.M)
 
 
 def of_file(code):
-    """(line, "type" or "function", name): a function's name has its parameters. Not what is in an anonymous
-    namespace, static, a member or a template's specialization."""
+    """Yields (line, "type" or "function", name); a function's name includes its parameters. Leaves out anonymous
+    namespaces, static definitions, members and specializations of templates."""
     code = PREPROCESSOR.sub(lambda m: "\n" * m.group(0).count("\n"), code)
     scopes, head, start, at = [], "", 0, 0
     while at < len(code):

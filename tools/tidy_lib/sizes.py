@@ -1,4 +1,4 @@
-"""How many fields and methods each class has, read from the code without comments and strings."""
+"""Counts the fields and methods of each class, in the code without comments and strings."""
 import re
 from collections import namedtuple
 
@@ -7,7 +7,7 @@ Size = namedtuple("Size", "name path line fields methods reason")
 
 CLASS = re.compile(r"\b(?:class|struct)\s+(?:alignas\([^)]*\)\s*)?(?:\[\[[^\]]*\]\]\s*)?(\w+(?:\s*<[^{};()]*>)?)"
                    r"\s*(?:final\s*)?(?::[^:;{}()][^;{}]*)?\{")
-# What a member declaration may begin with and is neither a field nor a method of its own.
+# Beginnings of member declarations that are neither fields nor methods.
 NEITHER = re.compile(r"(?:template\s*<.*>\s*)?(?:using|typedef|friend|static_assert|enum)\b")
 EXCUSE = "Large class: "
 
@@ -29,7 +29,7 @@ def of_file(path, text, code):
 
 
 def excuse(lines, line):
-    """The sentence behind "Large class:" in the comment directly above the class."""
+    """The sentence after "Large class:" in the comment directly above the class."""
     above = []
     for text in reversed(lines[:line - 1]):
         text = text.strip()
@@ -42,7 +42,7 @@ def excuse(lines, line):
 
 
 def members(body):
-    """(fields, methods) of the text between the braces of a class; what nested classes have is theirs."""
+    """(fields, methods) of the text between the braces of a class, without the members of nested classes."""
     fields = methods = 0
     for declaration in declarations(body):
         kind, count = classify(declaration)
@@ -59,7 +59,7 @@ def declarations(body):
         if char in "({[":
             at = closing(body, at)
             text += char + {"(": ")", "{": "}", "[": "]"}[char]
-            # The body of a function ends its declaration; behind other braces a name, a comma or a ; follows.
+            # The body of a function ends its declaration; after other braces comes a name, a comma or a semicolon.
             if char == "{" and re.match(r"\s*[^\s;,={\[]", body[at + 1:] or " x") and is_function(text):
                 yield text
                 text = ""
@@ -92,7 +92,7 @@ def simplified(declaration):
 
 
 def without_arguments(text):
-    """Without what is between < and >: the operators of that form end the search, as they stand in a method's name."""
+    """The text without template arguments. Operators such as < end the search: they are part of a method's name."""
     while True:
         shorter = re.sub(r"(?<!operator)<[^<>]*>", "", text)
         if shorter == text:

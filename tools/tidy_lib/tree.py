@@ -1,4 +1,4 @@
-"""The files that tidy looks at, with and without their comments and strings."""
+"""The files that tidy checks, with and without their comments and strings."""
 import os
 import re
 
@@ -6,14 +6,14 @@ FOLDERS = ("src", "include", "tests", "bench", "examples")
 PAGES = ("docs/architecture.md",)
 ENDINGS = (".h", ".cc", ".cc.in", ".cpp", ".hpp", ".cxx", ".hh", "CMakeLists.txt")
 
-# A digit separator (1'000) is no character literal.
+# A digit separator (1'000) is not a character literal.
 COMMENT_OR_STRING = re.compile(
     r'//[^\n]*|/\*.*?\*/|R"(?P<tag>[^(\s]*)\(.*?\)(?P=tag)"|"(?:\\.|[^"\\\n])*"'
     r"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])*'", re.S)
 
 
 def blank(match):
-    """Strings keep their quotes, so that they still are an argument; lines keep their number."""
+    """Blanks comments and strings. Strings keep their quotes, and so count as arguments; lines keep their numbers."""
     text = match.group(0)
     quote = text[-1] if text[-1] in "\"'" and not text.startswith("/") else ""
     return quote + "\n" * text.count("\n") + quote
@@ -32,9 +32,9 @@ class Tree(dict):
         return [p for p in sorted(self) if p.endswith(endings) and (not folders or p.startswith(folders))]
 
     def code(self, path):
-        """Without comments and what strings say; '' for a file that is not in the tree."""
+        """The code without comments and contents of strings; '' for a file that is not in the tree."""
         if path not in self._code:
-            # The target of an #include stays: it is a string only to the eye.
+            # The target of an #include stays: it only looks like a string.
             keep = re.compile(r'^[ ]*#[ ]*include[^\n]*|' + COMMENT_OR_STRING.pattern, re.S | re.M)
             text = self.get(path, "")
             self._code[path] = keep.sub(

@@ -1,13 +1,13 @@
-"""Ways through the sources, as docs/architecture.md shows them.
+"""Checks the ways through the sources in docs/architecture.md.
 
-A way is a code block that begins with ```way. Every other line of it has a file below src/, a function, and words:
+A way is a code block that begins with ```way. Its lines name a file below src/ and a function, and explain it:
 
   cli/train.cc        run_train          opens the data
   app/train_run.cc    TrainRun::train    makes the plan
 
-Each function is defined in its file and calls the one in the next line. A function that is passed along and called
-later names the function that mentions it: `<- TrainRun::train` at the beginning of its words. Lines that begin with
-a # are titles.
+Each function must be defined in its file and must call the function in the next line. For a function that is passed
+along and called later, the explanation begins with the function that mentions it: `<- TrainRun::train`. Lines that
+begin with a # are titles.
 """
 import re
 
@@ -15,7 +15,7 @@ STEP = re.compile(r"(?P<file>[\w/]+\.(?:cc|h))\s+(?P<function>[\w:]+)(?:\s+(?:<-
 
 
 def steps(text):
-    """(line, file, function, caller or None) of every step; None between two ways."""
+    """Yields (line, file, function, caller or None) for every step; None between two ways."""
     inside = False
     for number, line in enumerate(text.split("\n"), 1):
         if line.startswith("```"):
@@ -29,7 +29,7 @@ def steps(text):
 
 
 def body_of(code, function):
-    """What the definition of a function has between its braces; None where the code does not define it."""
+    """The body of a function's definition; None if the code does not define it."""
     *_, last = function.split("::")
     for name in (function, last):
         for found in re.finditer(rf"(?<![\w:.>]){re.escape(name)}\s*\(", code):
@@ -57,7 +57,7 @@ def closing(code, at, pair):
 
 
 def findings(text, code_of):
-    """(line, message) for every step of the page that the sources do not make. `code_of(path)`: "" if there is none."""
+    """Yields (line, message) for every step of the page that the sources lack. `code_of(path)`: "" for a missing file."""
     bodies, before = {}, None
     for step in steps(text):
         if step is None:
