@@ -5,7 +5,7 @@
 //
 // Symbols: P members, r own rank, N elements in P equal parts.
 // Cost: P-1 messages of N/P elements each way; (P-1)/P T, or L + (P-1)/P mG.
-// Failure: PeerLost at every other member. `in` is then undefined, and both ranges are in use until
+// Failure: PeerLost at every other member. `in` is then undefined, and both ranges are busy until
 // the generation is retired.
 #pragma once
 

@@ -10,7 +10,7 @@
 // On one host the reduction copies nothing: each member adds up its part in the others' memory, and
 // the result stays with its owner.
 // Only the owner of a part adds it up, in rank order, so that all members get the same bits.
-// Failure: PeerLost at every other member. `data` is then undefined, and in use until the
+// Failure: PeerLost at every other member. `data` is then undefined, and busy until the
 // generation is retired.
 #pragma once
 

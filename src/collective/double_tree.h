@@ -30,7 +30,7 @@
 // 2hL + ((2h-1)(T + R/2) + (C-1) max(2T, R))/C,  which tends to 2T.
 // Only the roots add the last sums, and all members copy their results: the same bits everywhere.
 // Failure: PeerLost at the parents and children of the lost member; others see a view change.
-// `data` is then undefined on all members, and in use until the generation is retired.
+// `data` is then undefined on all members, and busy until the generation is retired.
 #pragma once
 
 #include <cstdint>

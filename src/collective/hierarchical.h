@@ -11,7 +11,7 @@
 // where members copy at once. The bytes between hosts are those of H members, for any k.
 // The inner exchange gives all leaders the same bits, and the others copy them.
 // Failure: PeerLost inside the host, and among leaders as the inner exchange says; others see a
-// view change. `data` is then undefined on all members, and in use until the generation is retired.
+// view change. `data` is then undefined on all members, and busy until the generation is retired.
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 //
 // Symbols: deg neighbours of a member, N elements. Cost: deg messages of N elements each way; deg
 // T, or L + deg mG, for the member with the most neighbours.
-// Failure: PeerLost at the neighbours of the lost member. The rooms are then undefined, and in use
+// Failure: PeerLost at the neighbours of the lost member. The rooms are then undefined, and busy
 // until the generation is retired.
 #pragma once
 

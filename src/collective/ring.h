@@ -9,7 +9,7 @@
 // 2(P-1)/P T + (P-1)/P R, or 2(P-1)(L + mG/P)  (SYSTEMS: ring, pipeline).
 // Every chunk is added up along one chain of ranks, so that all members end with the same bits.
 // Failure: PeerLost at the neighbours of the lost member; members further away see a view change.
-// `data` is then undefined on all members, and in use until the generation is retired.
+// `data` is then undefined on all members, and busy until the generation is retired.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,7 @@
 // 2 log2 P (L + mG) and log2 P reductions  (SYSTEMS: tree).
 // Only the root adds the last sums, and all members copy its result: the same bits everywhere.
 // Failure: PeerLost at the parent and the children of the lost member; others see a view change.
-// `data` is then undefined on all members, and in use until the generation is retired.
+// `data` is then undefined on all members, and busy until the generation is retired.
 #pragma once
 
 #include <cstdint>

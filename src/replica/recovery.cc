@@ -24,7 +24,7 @@ RecoveryPlan plan_recovery(std::span<const Standing> standings) {
   }
   if (best == nullptr) {
     plan.from_checkpoint = true;
-    plan.reason = "nobody has a state: rank 0 loads the newest one kept";
+    plan.reason = "no member has a state: rank 0 loads the newest checkpoint";
   } else {
     plan.reason = fmt::format("rank {} is furthest, at step {}", plan.source, best->step);
   }

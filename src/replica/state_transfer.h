@@ -70,7 +70,7 @@ class StateTransfer {
   bool initial_ = false;
   bool due_ = false;
   std::optional<Progress> before_;  // of the old state, while a newer one arrives
-  // Buffers of transfers live here: a cancelled one may stay in use until its generation is
+  // Buffers of transfers live here: a cancelled one may stay busy until its generation is
   // retired.
   Words words_{};
   std::vector<float> rest_;  // the model's buffers when the view began
