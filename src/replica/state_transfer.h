@@ -64,7 +64,7 @@ class StateTransfer {
   Learner& learner_;
   Replica& replica_;
   const std::uint64_t operation_;
-  // Of the current view.
+  // The current view's.
   Rank source_;
   std::vector<bool> in_need_;
   bool initial_ = false;

@@ -30,7 +30,7 @@ start() {
   pid=$!
   started+=("$pid")
 }
-# await SHELL CONDITION: until it holds. A test that waits in vain is ended by its time limit, so it says for what.
+# await SHELL CONDITION: waits until it holds; after 80 seconds prints it and fails.
 await() {
   local tries=0
   until eval "$1"; do
@@ -42,6 +42,6 @@ await() {
     fi
   done
 }
-# A zombie that nobody has collected yet is dead.
+# A zombie counts as dead.
 is_dead() { ! grep -q '^State:[[:space:]][RSDTtIWKP]' "/proc/$1/status" 2>/dev/null; }
 has_pid() { grep -q '^[0-9][0-9]*$' "$1" 2>/dev/null; }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The swarm as a program: two processes agree, and a replay tells what the swarm saw. Usage: program_test.sh shoal
+# The swarm as a program: two processes agree, and a replay shows the same events. Usage: program_test.sh shoal
 set -uo pipefail
 shoal=$1
 failures=0
