@@ -27,6 +27,13 @@ bool within(double value, const Limits& limits) {
   return enough && value <= limits.most && std::isfinite(value);
 }
 
+std::string in_capitals(std::string_view name) {
+  std::string text(name);
+  for (char& c : text)
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  return text;
+}
+
 // Cuts off and returns the first word, up to a colon.
 std::string_view next_word(std::string_view& words) {
   const std::size_t colon = words.find(':');
@@ -107,10 +114,9 @@ std::string print_form(const AlternativeForm& form) {
 }
 
 void read_settings(const AlternativeForm& form, std::string_view words) {
-  if (words.empty()) return;
-  if (!form.name.empty()) words.remove_prefix(1);  // the colon
   std::size_t i = 0;
-  bool more = true;
+  bool more = !words.empty() || form.name.empty();
+  if (more && !form.name.empty()) words.remove_prefix(1);  // the colon
   while (more) {
     more = words.find(':') != std::string_view::npos;
     const std::string_view word = next_word(words);
@@ -128,17 +134,47 @@ void read_settings(const AlternativeForm& form, std::string_view words) {
       throw ConfigError(fmt::format("{} ({}): {}", setting.name, setting.help, error.what()));
     }
   }
+  for (; i < form.settings.size(); ++i)
+    if (form.settings[i].is_required)
+      throw ConfigError(fmt::format("expected {}; {} is {} ({})", pattern(form),
+                                    in_capitals(form.settings[i].name), form.settings[i].range,
+                                    form.settings[i].help));
 }
 
-void refuse_name(std::string_view flag, std::string_view text,
-                 const std::vector<std::string>& known) {
-  throw ConfigError(fmt::format("{} {}: this is not known. {}", flag, text.substr(0, 200),
-                                suggest(text.substr(0, text.find(':')), known)));
+std::string pattern(const AlternativeForm& form) {
+  std::string text(form.name);
+  for (const Setting& setting : form.settings) {
+    const bool optional = !setting.is_required && !text.empty();
+    const std::string word =
+        setting.is_switch ? std::string(setting.name) : in_capitals(setting.name);
+    text += fmt::format("{}{}{}{}", optional ? "[" : "", text.empty() ? "" : ":", word,
+                        optional ? "]" : "");
+  }
+  return text;
 }
 
-void refuse_settings(std::string_view flag, std::string_view text, std::string_view why) {
+void refuse_name(std::string_view name, const std::vector<std::string>& known) {
+  throw ConfigError(fmt::format("this is not known. {}", suggest(name.substr(0, 200), known)));
+}
+
+void refuse_unnamed(std::string_view why, const std::vector<std::string>& known) {
+  std::vector<std::string> named = known;
+  std::erase(named, "");
+  throw ConfigError(named.empty() ? std::string(why)
+                                  : fmt::format("{}; or take {}", why, one_of(named)));
+}
+
+void refuse(std::string_view flag, std::string_view text, std::string_view why) {
   throw ConfigError(fmt::format("{} {}: {}", flag, text.substr(0, 200), why));
 }
 
 }  // namespace detail
+
+std::string one_of(const std::vector<std::string>& words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
+  return text;
+}
+
 }  // namespace shoal

@@ -17,12 +17,17 @@
 // messages for what is wrong. So a new alternative touches its own file and the list.
 //
 // The text form of an alternative is its name, then its parameters in order, each after a colon.
-// Parameters at the end may be left out, and have their defaults then. A switch is written as its
-// name. An alternative whose name is empty is written as its parameters alone: `4`.
+// Parameters at the end may be left out, and have their defaults then, unless they are required. A
+// switch is written as its name. An alternative whose name is empty is written as its parameters
+// alone: `4`.
+//
+// Option structs list their parameters in the same way. There a parameter may itself be a choice,
+// or an enum of base/names.h for which enum_names(Enum) returns the table.
 #pragma once
 
 #include <concepts>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <limits>
 #include <string>
@@ -48,7 +53,8 @@ struct Limits {
 
 enum class Print : std::uint8_t {
   Always,
-  IfSet,  // the text form leaves the parameter out while it has its default
+  IfSet,     // the text form leaves the parameter out while it has its default
+  Required,  // the text form of an alternative must have it
 };
 
 template <class Owner, class Value>
@@ -66,8 +72,10 @@ struct Setting {
   std::string_view help;
   Limits limits;
   bool is_switch = false;
+  bool is_required = false;
   bool printed = true;
-  std::string range;  // "a whole number from 1 on"
+  std::string range;                // "a whole number from 1 on"
+  std::vector<std::string> values;  // of a choice: each alternative with its defaults
   std::function<std::string()> text;
   std::function<void(std::string_view)> set;  // throws ConfigError
 };
@@ -92,10 +100,31 @@ struct AlternativeForm {
 std::string print_form(const AlternativeForm& form);
 // The words behind the name. Throws ConfigError.
 void read_settings(const AlternativeForm& form, std::string_view words);
-[[noreturn]] void refuse_name(std::string_view flag, std::string_view text,
-                              const std::vector<std::string>& known);
-[[noreturn]] void refuse_settings(std::string_view flag, std::string_view text,
-                                  std::string_view why);
+// `bounded:STALENESS`, for messages.
+std::string pattern(const AlternativeForm& form);
+[[noreturn]] void refuse_name(std::string_view name, const std::vector<std::string>& known);
+[[noreturn]] void refuse_unnamed(std::string_view why, const std::vector<std::string>& known);
+[[noreturn]] void refuse(std::string_view flag, std::string_view text, std::string_view why);
+
+template <class Value>
+inline constexpr bool kIsChoice = false;
+template <class... Alternatives>
+inline constexpr bool kIsChoice<std::variant<Alternatives...>> = true;
+
+}  // namespace detail
+
+// Declared here for parameters that are themselves choices.
+template <class... Alternatives>
+std::string choice_text(const std::variant<Alternatives...>& choice);
+template <class Choice>
+Choice read_choice(std::string_view text);
+template <class Choice>
+std::vector<std::string> patterns_of();
+template <class Choice>
+std::vector<std::string> values_of();
+std::string one_of(const std::vector<std::string>& words);  // "a, b or c"
+
+namespace detail {
 
 template <class Owner, class Value>
 Setting setting_of(const Parameter<Owner, Value>& parameter, Owner& owner) {
@@ -106,7 +135,8 @@ Setting setting_of(const Parameter<Owner, Value>& parameter, Owner& owner) {
   const auto field = parameter.field;
   const Limits limits = parameter.limits;
   setting.is_switch = std::same_as<Value, bool>;
-  setting.printed = parameter.print == Print::Always || !(owner.*field == Owner().*field);
+  setting.is_required = parameter.print == Print::Required;
+  setting.printed = parameter.print != Print::IfSet || !(owner.*field == Owner().*field);
   if constexpr (std::is_arithmetic_v<Value>) {
     setting.range = range_text(limits, !std::same_as<Value, double>);
     using Wide = std::conditional_t<std::unsigned_integral<Value> && !std::same_as<Value, bool>,
@@ -116,6 +146,24 @@ Setting setting_of(const Parameter<Owner, Value>& parameter, Owner& owner) {
     };
     setting.set = [&owner, field, limits](std::string_view text) {
       read_value(text, limits, owner.*field);
+    };
+    if (setting.is_switch) setting.values = {"yes", "no"};
+  } else if constexpr (kIsChoice<Value>) {
+    setting.range = one_of(patterns_of<Value>());
+    setting.values = values_of<Value>();
+    setting.text = [&owner, field] { return choice_text(owner.*field); };
+    setting.set = [&owner, field](std::string_view text) {
+      owner.*field = read_choice<Value>(text);
+    };
+  } else if constexpr (std::is_enum_v<Value>) {
+    const auto& names = enum_names(Value());
+    setting.values.assign(names.all().begin(), names.all().end());
+    setting.range = one_of(setting.values);
+    setting.text = [&owner, field, &names] { return std::string(names.of(owner.*field)); };
+    setting.set = [&owner, field, &names, known = setting.values](std::string_view text) {
+      const auto value = names.find(text);
+      if (!value) refuse_name(text, known);
+      owner.*field = *value;
     };
   } else {
     // A type with text forms of its own.
@@ -165,6 +213,25 @@ std::vector<std::string> names_of() {
   return names;
 }
 
+// `bounded:STALENESS` of each.
+template <class Choice>
+std::vector<std::string> patterns_of() {
+  std::vector<std::string> patterns;
+  for_each_alternative<Choice>([&](auto value) {
+    patterns.push_back(detail::pattern({value.kName, settings_of(value)}));
+  });
+  return patterns;
+}
+
+// Each with its defaults: `bounded:3`.
+template <class Choice>
+std::vector<std::string> values_of() {
+  std::vector<std::string> values;
+  for_each_alternative<Choice>(
+      [&](const auto& value) { values.push_back(choice_text(Choice(value))); });
+  return values;
+}
+
 // `topk:0.01`.
 template <class... Alternatives>
 std::string choice_text(const std::variant<Alternatives...>& choice) {
@@ -172,31 +239,43 @@ std::string choice_text(const std::variant<Alternatives...>& choice) {
   return detail::print_form({name_of(copy), settings_of(copy)});
 }
 
-// Throws ConfigError with the flag, the text and what is allowed.
+// Throws ConfigError with what is allowed.
 template <class Choice>
-Choice parse_choice(std::string_view flag, std::string_view text) {
+Choice read_choice(std::string_view text) {
   const std::size_t colon = text.find(':');
   const std::string_view name = text.substr(0, colon);
-  const auto words = [&](std::string_view of) {
-    if (of.empty()) return text;
-    return colon == std::string_view::npos ? std::string_view() : text.substr(colon);
-  };
   bool found = false;
   Choice choice;
-  const auto take = [&](const auto& value, std::string_view of) {
-    if (found || value.kName != of) return;
+  for_each_alternative<Choice>([&](const auto& value) {
+    if (found || value.kName.empty() || value.kName != name) return;
+    found = true;
+    choice = value;
+    const std::string_view words =
+        colon == std::string_view::npos ? std::string_view() : text.substr(colon);
+    detail::read_settings({name, settings_of(choice)}, words);
+  });
+  for_each_alternative<Choice>([&](const auto& value) {
+    if (found || !value.kName.empty()) return;
     found = true;
     choice = value;
     try {
-      detail::read_settings({of, settings_of(choice)}, words(of));
+      detail::read_settings({"", settings_of(choice)}, text);
     } catch (const std::exception& error) {
-      detail::refuse_settings(flag, text, error.what());
+      detail::refuse_unnamed(error.what(), names_of<Choice>());
     }
-  };
-  for_each_alternative<Choice>([&](const auto& value) { take(value, name); });
-  for_each_alternative<Choice>([&](const auto& value) { take(value, ""); });
-  if (!found) detail::refuse_name(flag, text, names_of<Choice>());
+  });
+  if (!found) detail::refuse_name(name, names_of<Choice>());
   return choice;
+}
+
+// Throws ConfigError with the flag, the text and what is allowed.
+template <class Choice>
+Choice parse_choice(std::string_view flag, std::string_view text) {
+  try {
+    return read_choice<Choice>(text);
+  } catch (const std::exception& error) {
+    detail::refuse(flag, text, error.what());
+  }
 }
 
 }  // namespace shoal

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/names.h"
 
 namespace shoal {
 namespace {
@@ -83,6 +84,78 @@ TEST(Choice, ErrorsNameTheFlagTheTextAndTheRange) {
   EXPECT_THAT(message_of("plain:3"), HasSubstr("plain takes no '3'"));
   EXPECT_THAT(message_of("levels:8:elias:0.5:1"), HasSubstr("'1' is one setting too many"));
   EXPECT_THAT(message_of("levels:1e3"), HasSubstr("from 1 to 256, not '1e3'"));
+}
+
+struct Needs {
+  static constexpr std::string_view kName = "needs";
+  std::uint64_t steps = 3;
+  double rate = kAuto;
+  static constexpr auto parameters() {
+    return std::tuple{Parameter{"steps", &Needs::steps, "steps", {}, Print::Required},
+                      Parameter{"rate", &Needs::rate, "rate", {.or_auto = true}, Print::IfSet}};
+  }
+  bool operator==(const Needs&) const = default;
+};
+
+TEST(Choice, ARequiredParameterCannotBeLeftOut) {
+  using Some = std::variant<Plain, Needs>;
+  const auto refused = [](std::string_view text) {
+    try {
+      parse_choice<Some>("--some", text);
+    } catch (const ConfigError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refused("needs"),
+            "--some needs: expected needs:STEPS[:RATE]; STEPS is a whole number from 0 on (steps)");
+  EXPECT_THAT(refused("needs:"), HasSubstr("expected a whole number from 0 on, not ''"));
+  EXPECT_EQ(choice_text(parse_choice<Some>("--some", "needs:3")), "needs:3");
+  EXPECT_EQ(values_of<Some>(), (std::vector<std::string>{"plain", "needs:3"}));
+  EXPECT_EQ(patterns_of<Some>(), (std::vector<std::string>{"plain", "needs:STEPS[:RATE]"}));
+}
+
+TEST(Choice, WhatFitsNoUnnamedAlternativeIsAnsweredWithTheNamesToo) {
+  EXPECT_EQ(message_of("x"),
+            "--form x: steps (steps): expected a whole number from 1 on, not 'x'; or take plain, "
+            "largest or levels");
+  EXPECT_THAT(message_of(""), HasSubstr("from 1 on, not ''"));
+}
+
+enum class Shade : std::uint8_t { Dark, Light };
+constexpr auto kShadeNames = names<Shade>({{Shade::Dark, "dark"}, {Shade::Light, "light"}});
+constexpr const auto& enum_names(Shade) { return kShadeNames; }
+
+struct Options {
+  Form form{};
+  Shade shade = Shade::Light;
+  bool fast = false;
+  static constexpr auto parameters() {
+    return std::tuple{Parameter{"form", &Options::form, "form"},
+                      Parameter{"shade", &Options::shade, "shade"},
+                      Parameter{"fast", &Options::fast, "fast"}};
+  }
+  bool operator==(const Options&) const = default;
+};
+
+TEST(Choice, AParameterMayBeAChoiceOrAnEnum) {
+  Options options;
+  const std::vector<Setting> settings = settings_of(options);
+  ASSERT_EQ(settings.size(), 3U);
+  EXPECT_EQ(settings[0].range,
+            "plain, largest[:RATIO][:HOLD], levels[:LEVELS][:elias][:RATE] or STEPS");
+  EXPECT_EQ(settings[0].values,
+            (std::vector<std::string>{"plain", "largest:0.01", "levels:4", "1"}));
+  EXPECT_EQ(settings[1].values, (std::vector<std::string>{"dark", "light"}));
+  EXPECT_EQ(settings[2].values, (std::vector<std::string>{"yes", "no"}));
+  settings[0].set("largest:0.5");
+  settings[1].set("dark");
+  EXPECT_EQ(options, (Options{.form = Largest{.ratio = 0.5}, .shade = Shade::Dark}));
+  EXPECT_EQ(settings[0].text(), "largest:0.5");
+  EXPECT_EQ(settings[1].text(), "dark");
+  EXPECT_THROW(settings[0].set("largest:7"), ConfigError);
+  EXPECT_THROW(settings[1].set("drak"), ConfigError);
+  EXPECT_EQ(options.shade, Shade::Dark);
 }
 
 TEST(Choice, AnUnknownNameIsAnsweredWithTheNearest) {
