@@ -3,6 +3,8 @@
 #include <bit>
 #include <vector>
 
+#include "collective/cost_terms.h"
+#include "collective/exchange.h"
 #include "collective/fold.h"
 #include "collective/reduce.h"
 #include "collective/steps.h"
@@ -49,5 +51,29 @@ Task<void> butterfly_all_reduce(const Group& group, Range data, Range sum, Range
   SHOAL_CHECK(group.size() > 1 && std::has_single_bit(group.size()));
   return double_up(group, data, sum, scratch, operation);
 }
+
+namespace {
+
+// The formulas leave out what a round costs the members themselves. Another exchange must be
+// clearly cheaper than this one, which has the fewest rounds.
+constexpr double kFewestRounds = 0.8;
+
+double butterfly_seconds(const CostTerms& t) {
+  const PowerOfTwoRounds r(t);
+  return r.abroad * (t.out.alpha + t.k * t.m * t.out.beta) +
+         r.at_home * (t.in.alpha + t.m * t.in.beta) + (r.abroad + r.at_home) * t.m * t.gamma +
+         fold_seconds(t, r);
+}
+
+}  // namespace
+
+constinit const ExchangeAlgorithm kButterflyExchange{
+    .name = "butterfly",
+    .help = "members swap everything in log2 P rounds",
+    .all_reduce = butterfly_all_reduce,
+    .seconds = butterfly_seconds,
+    .all_reduce_to = butterfly_all_reduce,
+    .is_without_copy = [](std::uint64_t P) { return P > 1 && std::has_single_bit(P); },
+    .weight = kFewestRounds};
 
 }  // namespace shoal

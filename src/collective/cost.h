@@ -15,27 +15,11 @@
 #include <string>
 
 #include "base/types.h"
+#include "collective/cost_terms.h"
 #include "collective/exchange.h"
 
 namespace shoal {
 
-struct LinkCost {
-  double alpha = 0;     // seconds until an empty message has arrived
-  double beta = 0;      // seconds for each byte
-  double overhead = 0;  // seconds until the sender can send the next
-};
-
-struct CostModel {
-  LinkCost inside;   // between members of one host
-  LinkCost between;  // between members of different hosts
-  double gamma = 0;  // seconds to add one byte to another
-};
-
-// The participants: P members on H hosts.
-struct GroupShape {
-  std::uint64_t members = 1;
-  std::uint64_t hosts = 1;
-};
 GroupShape shape_of(const Group& group);
 
 // Seconds. REQUIRES: not Auto.
@@ -47,8 +31,8 @@ struct Choice {
   std::string why;     // a sentence for the log
 };
 
-// The cheapest exchange. Pure, so that members with the same costs choose alike. Ties go to the
-// first in the order of kAllReduces. The butterfly is chosen unless another is a fifth cheaper.
+// The exchange with the least weighted cost, and of equal ones the first in kAllReduces. Pure, so
+// that members with the same numbers choose alike.
 Choice choose(const CostModel& costs, GroupShape shape, Bytes size);
 
 }  // namespace shoal

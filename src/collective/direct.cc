@@ -4,6 +4,8 @@
 #include <optional>
 #include <vector>
 
+#include "collective/cost_terms.h"
+#include "collective/exchange.h"
 #include "collective/reduce.h"
 #include "collective/steps.h"
 #include "runtime/task_group.h"
@@ -130,5 +132,33 @@ Task<void> direct_all_reduce(const Group& group, Range data, Range sum, std::uin
   co_await direct_reduce_scatter(group, data, own, operation);
   co_await direct_all_gather(group, sum, operation);
 }
+
+namespace {
+
+Task<void> all_reduce_in_place(const Group& group, Range data, Range /*scratch*/,
+                               std::uint64_t operation) {
+  return direct_all_reduce(group, data, operation);
+}
+
+Task<void> all_reduce_elsewhere(const Group& group, Range data, Range sum, Range /*scratch*/,
+                                std::uint64_t operation) {
+  return direct_all_reduce(group, data, sum, operation);
+}
+
+double direct_seconds(const CostTerms& t) {
+  const double others = (t.P - 1) / t.P * t.m;
+  const double abroad = t.far ? t.k * (t.P - t.k) / t.P * t.m * t.out.beta : 0;
+  const double copied = t.far ? abroad : others * t.in.beta;
+  return 2 * (t.link.alpha + (t.P - 2) * t.link.overhead) + abroad + copied + others * t.gamma;
+}
+
+}  // namespace
+
+constinit const ExchangeAlgorithm kDirectExchange{
+    .name = "direct",
+    .help = "each member adds up a part, and sends it to all",
+    .all_reduce = all_reduce_in_place,
+    .seconds = direct_seconds,
+    .all_reduce_to = all_reduce_elsewhere};
 
 }  // namespace shoal

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "collective/cost_terms.h"
+#include "collective/exchange.h"
 #include "collective/steps.h"
 #include "runtime/task_group.h"
 
@@ -96,5 +98,31 @@ Task<void> double_tree_all_reduce(const Group& group, Range data, Range scratch,
     co_return;
   });
 }
+
+namespace {
+
+double double_tree_seconds(const CostTerms& t) {
+  const double h = rounds_among(t.shape.members);
+  const double C = static_cast<double>(
+      double_tree_chunks(Elements(static_cast<std::uint64_t>(t.m) / sizeof(float))));
+  // Where two members are each the root of one tree, each sends one half up and the other down.
+  const double share = t.P > 2 ? 1 : 0.5;
+  // Inside a host only the way down costs bytes, and what copies them is what adds.
+  const double both_ways = (t.far ? 2 : 1) * t.m * t.link.beta;
+  const double adding = t.m * t.gamma;
+  const double messages = 4 * C * t.link.overhead;
+  const double each = t.far ? std::max({share * both_ways, adding, messages})
+                            : share * (both_ways + adding) + messages;
+  const double first = (2 * h - 1) * (both_ways + adding) / 2;
+  return 2 * h * t.link.alpha + (first + (C - 1) * each) / C;
+}
+
+}  // namespace
+
+constinit const ExchangeAlgorithm kDoubleTreeExchange{
+    .name = "double-tree",
+    .help = "up and down two trees at once, a half of the sum each",
+    .all_reduce = double_tree_all_reduce,
+    .seconds = double_tree_seconds};
 
 }  // namespace shoal

@@ -3,56 +3,36 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <bit>
 #include <string>
 #include <vector>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/nearest.h"
-#include "collective/butterfly.h"
-#include "collective/direct.h"
-#include "collective/double_tree.h"
-#include "collective/halving_doubling.h"
-#include "collective/hierarchical.h"
-#include "collective/ring.h"
-#include "collective/tree.h"
 #include "runtime/task_group.h"
 
 namespace shoal {
-namespace {
-
-constexpr std::array<std::string_view, kExchanges> kNames = {
-    "auto", "ring",        "butterfly", "halving-doubling",
-    "tree", "double-tree", "direct",    "hierarchical"};
-
-}  // namespace
-
-std::string_view to_string(Exchange exchange) { return kNames[static_cast<std::size_t>(exchange)]; }
+constinit const ExchangeAlgorithm kAutoExchange{
+    .name = "auto",
+    .help = "the cheapest, by the measured costs of links and work",
+    .all_reduce = nullptr,
+    .seconds = nullptr};
 
 Exchange parse_exchange(std::string_view name) {
-  for (std::size_t i = 0; i < kExchanges; ++i)
-    if (kNames[i] == name) return static_cast<Exchange>(i);
-  const std::vector<std::string> known(kNames.begin(), kNames.end());
-  throw ConfigError(fmt::format("unknown exchange '{}'. {}", name, suggest(name, known)));
+  std::vector<std::string> known;
+  for (const ExchangeRow& row : kExchangeRows) {
+    if (row.algorithm->name == name) return row.exchange;
+    known.emplace_back(row.algorithm->name);
+  }
+  throw ConfigError(
+      fmt::format("--exchange {}: this is not known. {}", name, suggest(name, known)));
 }
 
 Task<void> all_reduce(Exchange exchange, const Group& group, Range data, Range scratch,
                       std::uint64_t operation) {
-  switch (exchange) {
-    case Exchange::Ring: return ring_all_reduce(group, data, scratch, operation);
-    case Exchange::Butterfly: return butterfly_all_reduce(group, data, scratch, operation);
-    case Exchange::HalvingDoubling:
-      return halving_doubling_all_reduce(group, data, scratch, operation);
-    case Exchange::Tree: return tree_all_reduce(group, data, scratch, operation);
-    case Exchange::DoubleTree: return double_tree_all_reduce(group, data, scratch, operation);
-    case Exchange::Direct: return direct_all_reduce(group, data, operation);
-    case Exchange::Hierarchical:
-      return hierarchical_all_reduce(group, inner_exchange(group.hosts()), data, scratch,
-                                     operation);
-    case Exchange::Auto: break;
-  }
-  SHOAL_CHECK(false, "the exchange was not chosen: see cost.h");
-  return ring_all_reduce(group, data, scratch, operation);
+  const auto run = algorithm_of(exchange).all_reduce;
+  SHOAL_CHECK(run != nullptr, "the exchange was not chosen: see cost.h");
+  return run(group, data, scratch, operation);
 }
 
 namespace {
@@ -70,10 +50,10 @@ Task<void> all_reduce(Exchange exchange, const Group& group, Range data, Range s
                       std::uint64_t operation) {
   if (data.arena == sum.arena && data.at == sum.at)
     return all_reduce(exchange, group, sum, scratch, operation);
-  if (exchange == Exchange::Direct) return direct_all_reduce(group, data, sum, operation);
-  const bool swaps_at_once = group.size() > 1 && std::has_single_bit(group.size());
-  if (exchange == Exchange::Butterfly && swaps_at_once)
-    return butterfly_all_reduce(group, data, sum, scratch, operation);
+  const ExchangeAlgorithm& by = algorithm_of(exchange);
+  if (by.all_reduce_to != nullptr &&
+      (by.is_without_copy == nullptr || by.is_without_copy(group.size())))
+    return by.all_reduce_to(group, data, sum, scratch, operation);
   return copy_and_reduce(exchange, group, data, sum, scratch, operation);
 }
 

@@ -1,5 +1,5 @@
-// Exchange: which algorithm sums a range over the members of a group. A value; each algorithm has a
-// file of its own.
+// Exchange: the algorithm that sums a range over the members of a group. Each has a file of its
+// own, with its cost.
 #pragma once
 
 #include <array>
@@ -23,13 +23,75 @@ enum class Exchange : std::uint8_t {
   Direct,
   Hierarchical,
 };
-inline constexpr std::size_t kExchanges = 8;
-// Those that can be run, which Auto cannot.
-inline constexpr std::array kAllReduces = {
-    Exchange::Direct, Exchange::Ring,       Exchange::Butterfly,   Exchange::HalvingDoubling,
-    Exchange::Tree,   Exchange::DoubleTree, Exchange::Hierarchical};
 
-std::string_view to_string(Exchange exchange);   // "halving-doubling"
+struct CostTerms;
+struct GroupShape;
+
+// All there is to say about an exchange.
+struct ExchangeAlgorithm {
+  std::string_view name;  // "halving-doubling"
+  std::string_view help;
+  Task<void> (*all_reduce)(const Group& group, Range data, Range scratch, std::uint64_t operation);
+  double (*seconds)(const CostTerms& terms);  // as predicted: cost.h
+
+  // The same from `data` to `sum` without a copy beforehand, if there is a way, and for how many
+  // members; null: for any number.
+  Task<void> (*all_reduce_to)(const Group& group, Range data, Range sum, Range scratch,
+                              std::uint64_t operation) = nullptr;
+  bool (*is_without_copy)(std::uint64_t members) = nullptr;
+
+  // For the choice by cost: where it takes part (null: everywhere), and the factor of its cost.
+  bool (*is_useful)(const GroupShape& shape) = nullptr;
+  double weight = 1;
+};
+
+// Each is defined in the file of its algorithm. A new exchange has a value above, a declaration and
+// a row.
+extern const ExchangeAlgorithm kAutoExchange;
+extern const ExchangeAlgorithm kRingExchange;
+extern const ExchangeAlgorithm kButterflyExchange;
+extern const ExchangeAlgorithm kHalvingDoublingExchange;
+extern const ExchangeAlgorithm kTreeExchange;
+extern const ExchangeAlgorithm kDoubleTreeExchange;
+extern const ExchangeAlgorithm kDirectExchange;
+extern const ExchangeAlgorithm kHierarchicalExchange;
+
+struct ExchangeRow {
+  Exchange exchange;
+  const ExchangeAlgorithm* algorithm;
+};
+inline constexpr std::array kExchangeRows = {
+    ExchangeRow{Exchange::Auto, &kAutoExchange},
+    ExchangeRow{Exchange::Ring, &kRingExchange},
+    ExchangeRow{Exchange::Butterfly, &kButterflyExchange},
+    ExchangeRow{Exchange::HalvingDoubling, &kHalvingDoublingExchange},
+    ExchangeRow{Exchange::Tree, &kTreeExchange},
+    ExchangeRow{Exchange::DoubleTree, &kDoubleTreeExchange},
+    ExchangeRow{Exchange::Direct, &kDirectExchange},
+    ExchangeRow{Exchange::Hierarchical, &kHierarchicalExchange},
+};
+inline constexpr std::size_t kExchanges = kExchangeRows.size();
+static_assert(
+    [] {
+      for (std::size_t i = 0; i < kExchanges; ++i)
+        if (static_cast<std::size_t>(kExchangeRows[i].exchange) != i) return false;
+      return true;
+    }(),
+    "the rows follow the enum's order");
+
+// Those that can be run, which Auto cannot. The first is preferred where costs are equal.
+inline constexpr auto kAllReduces = [] {
+  std::array<Exchange, kExchanges - 1> all{Exchange::Direct};
+  std::size_t n = 1;
+  for (const ExchangeRow& row : kExchangeRows)
+    if (row.exchange != Exchange::Auto && row.exchange != Exchange::Direct) all[n++] = row.exchange;
+  return all;
+}();
+
+constexpr const ExchangeAlgorithm& algorithm_of(Exchange exchange) {
+  return *kExchangeRows[static_cast<std::size_t>(exchange)].algorithm;
+}
+inline std::string_view to_string(Exchange exchange) { return algorithm_of(exchange).name; }
 Exchange parse_exchange(std::string_view name);  // an unknown one is a ConfigError
 
 // On return `data` holds the sum over all members, with the same bits on all of them. `scratch` has

@@ -1,5 +1,9 @@
 #include "collective/halving_doubling.h"
 
+#include <cmath>
+
+#include "collective/cost_terms.h"
+#include "collective/exchange.h"
 #include "collective/fold.h"
 #include "collective/steps.h"
 #include "runtime/task_group.h"
@@ -65,5 +69,23 @@ Task<void> halving_doubling_all_reduce(const Group& group, Range data, Range scr
                                        std::uint64_t operation) {
   return folded(group, halve_and_double, data, scratch, operation);
 }
+
+namespace {
+
+double halving_doubling_seconds(const CostTerms& t) {
+  const PowerOfTwoRounds r(t);
+  const double hosts = std::exp2(r.abroad);
+  const double abroad = 2 * (r.abroad * t.out.alpha + t.k * t.m * (1 - 1 / hosts) * t.out.beta);
+  const double at_home = 2 * r.at_home * t.in.alpha + t.m / hosts * (1 - hosts / r.Q) * t.in.beta;
+  return abroad + at_home + (r.Q - 1) / r.Q * t.m * t.gamma + fold_seconds(t, r);
+}
+
+}  // namespace
+
+constinit const ExchangeAlgorithm kHalvingDoublingExchange{
+    .name = "halving-doubling",
+    .help = "members swap halves of halves, and back",
+    .all_reduce = halving_doubling_all_reduce,
+    .seconds = halving_doubling_seconds};
 
 }  // namespace shoal

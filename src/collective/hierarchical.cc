@@ -4,6 +4,7 @@
 #include <set>
 #include <vector>
 
+#include "collective/cost.h"
 #include "collective/direct.h"
 #include "collective/steps.h"
 #include "runtime/task_group.h"
@@ -80,5 +81,33 @@ Task<void> hierarchical_all_reduce(const Group& group, Exchange inner, Range dat
   }
   co_await spread(here, data, operation);
 }
+
+namespace {
+
+Task<void> all_reduce_over_hosts(const Group& group, Range data, Range scratch,
+                                 std::uint64_t operation) {
+  return hierarchical_all_reduce(group, inner_exchange(group.hosts()), data, scratch, operation);
+}
+
+// Elsewhere it is another exchange by a longer way.
+bool has_levels(const GroupShape& shape) { return !shape.is_flat(); }
+
+double hierarchical_seconds(const CostTerms& t) {
+  const std::uint64_t hosts = t.shape.hosts;
+  const double inner =
+      hosts == 1 ? 0 : predict(inner_exchange(hosts), t.costs, GroupShape{hosts, hosts}, t.size);
+  if (t.k == 1) return inner;
+  const double others = (t.k - 1) / t.k * t.m;
+  return 3 * t.in.alpha + others * (t.gamma + t.in.beta) + inner + (t.k - 1) * t.m * t.in.beta;
+}
+
+}  // namespace
+
+constinit const ExchangeAlgorithm kHierarchicalExchange{
+    .name = "hierarchical",
+    .help = "inside each host, then among their leaders",
+    .all_reduce = all_reduce_over_hosts,
+    .seconds = hierarchical_seconds,
+    .is_useful = has_levels};
 
 }  // namespace shoal

@@ -1,5 +1,7 @@
 #include "collective/ring.h"
 
+#include "collective/cost_terms.h"
+#include "collective/exchange.h"
 #include "collective/steps.h"
 #include "runtime/task_group.h"
 
@@ -47,5 +49,22 @@ Task<void> ring_all_reduce(const Group& group, Range data, Range scratch, std::u
   co_await ring_reduce_scatter(group, data, scratch, operation);
   co_await ring_all_gather(group, data, operation);
 }
+
+namespace {
+
+double ring_seconds(const CostTerms& t) {
+  const double part = t.m / t.P;
+  // Where several members share a host, what waits for the link between hosts hides the rest.
+  if (t.far && t.k > 1)
+    return 2 * (t.H - 1) * t.out.alpha + 2 * (t.P - 1) * part * t.out.beta + 2 * t.k * t.in.alpha;
+  return (t.P - 1) * (t.given(part) + t.link.alpha + part * t.link.beta + part * t.gamma);
+}
+
+}  // namespace
+
+constinit const ExchangeAlgorithm kRingExchange{.name = "ring",
+                                                .help = "each member passes parts on to the next",
+                                                .all_reduce = ring_all_reduce,
+                                                .seconds = ring_seconds};
 
 }  // namespace shoal

@@ -1,7 +1,10 @@
 #include "collective/tree.h"
 
+#include <algorithm>
 #include <bit>
 
+#include "collective/cost_terms.h"
+#include "collective/exchange.h"
 #include "collective/steps.h"
 
 namespace shoal {
@@ -52,5 +55,21 @@ Task<void> tree_all_reduce(const Group& group, Range data, Range scratch, std::u
   co_await tree_reduce(group, Rank(0), data, scratch, operation);
   co_await tree_broadcast(group, Rank(0), data, operation);
 }
+
+namespace {
+
+double tree_seconds(const CostTerms& t) {
+  const double abroad = t.far ? rounds_among(t.shape.hosts) : 0;
+  const double at_home = std::max(0.0, rounds_among(t.shape.members) - abroad);
+  return 2 * abroad * (t.out.alpha + t.m * t.out.beta) +
+         at_home * (2 * t.in.alpha + t.m * t.in.beta) + (abroad + at_home) * t.m * t.gamma;
+}
+
+}  // namespace
+
+constinit const ExchangeAlgorithm kTreeExchange{.name = "tree",
+                                                .help = "up to a root and down again",
+                                                .all_reduce = tree_all_reduce,
+                                                .seconds = tree_seconds};
 
 }  // namespace shoal
