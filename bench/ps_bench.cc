@@ -107,7 +107,7 @@ double simulated_rate(std::uint32_t servers, bool& right) {
   plan.evaluate = false;
   plan.recipe.updater = Updater::Servers;
   plan.recipe.ps.servers = servers;
-  plan.recipe.ps.consistency.kind = Consistency::Kind::Async;
+  plan.recipe.ps.consistency = consistency::Async{};
   // 64 MiB; a gradient takes 2 ms.
   PhantomLearner learner(
       {{"all", Elements(std::uint64_t{1} << 24U), Elements(1'000'000), Elements(1'000'000)}});

@@ -322,7 +322,7 @@ TorchLearnerOptions SimulateRun::learner_options() const {
   TorchLearnerOptions options;
   options.seed = plan.seed;
   options.bucket_bytes = bucket_bytes_of(flags);
-  options.factors = plan.recipe.ps.factors || sends_factors(plan.recipe.encode);
+  options.factors = plan.recipe.ps.push == PushForm::Factors || sends_factors(plan.recipe.encode);
   options.channels_last = wish_of(flags).channels_last.value_or(false);
   return options;
 }

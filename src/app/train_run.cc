@@ -320,7 +320,7 @@ TorchLearnerOptions TrainRun::learner_options() const {
   TorchLearnerOptions options;
   options.seed = plan.seed;
   options.bucket_bytes = bucket_bytes_of(flags);
-  options.factors = plan.recipe.ps.factors || sends_factors(plan.recipe.encode);
+  options.factors = plan.recipe.ps.push == PushForm::Factors || sends_factors(plan.recipe.encode);
   options.channels_last = choice.channels_last;
   return options;
 }

@@ -3,26 +3,17 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <numeric>
-#include <set>
+#include <span>
 
 #include "base/error.h"
-#include "base/nearest.h"
 #include "base/permutation.h"
-#include "base/random.h"
 
 namespace shoal {
+namespace topology {
 namespace {
-
-using Edges = std::vector<std::set<std::uint64_t>>;
-
-constexpr std::array<std::string_view, 10> kNames = {
-    "chain",  "ring",    "torus",       "tree",      "complete",
-    "halton", "regular", "exponential", "hypercube", "random"};
 
 void join(Edges& edges, std::uint64_t a, std::uint64_t b) {
   if (a == b) return;
@@ -36,17 +27,6 @@ std::uint64_t rows_of_grid(std::uint64_t P) {
   return rows;
 }
 
-void torus(Edges& edges, std::uint64_t P) {
-  const std::uint64_t rows = rows_of_grid(P);
-  const std::uint64_t columns = P / rows;
-  for (std::uint64_t r = 0; r < P; ++r) {
-    const std::uint64_t row = r / columns;
-    const std::uint64_t column = r % columns;
-    join(edges, r, row * columns + (column + 1) % columns);
-    join(edges, r, (row + 1) % rows * columns + column);
-  }
-}
-
 // The k-th number of the van der Corput sequence: the digits of k in base 2, mirrored at the point.
 double halton(std::uint64_t k) {
   double value = 0;
@@ -56,27 +36,14 @@ double halton(std::uint64_t k) {
   return value;
 }
 
-// The step of 1 first: with it alone the graph is strongly connected.
-void malt(Edges& edges, std::uint64_t P) {
-  const auto degree = static_cast<std::size_t>(std::bit_width(P - 1));
-  std::vector<std::uint64_t> distances;
-  if (P > 1) distances.push_back(1);
-  for (std::uint64_t k = 1; distances.size() < degree; ++k) {
-    const auto d = static_cast<std::uint64_t>(halton(k) * static_cast<double>(P));
-    if (d > 0 && std::ranges::find(distances, d) == distances.end()) distances.push_back(d);
-  }
-  for (std::uint64_t r = 0; r < P; ++r)
-    for (const std::uint64_t d : distances) edges[r].insert((r + d) % P);
-}
-
-std::vector<std::uint64_t> shuffled(std::uint64_t P, Random& random) {
+std::vector<std::uint64_t> shuffled(std::uint64_t P, shoal::Random& random) {
   std::vector<std::uint64_t> order(P);
   std::iota(order.begin(), order.end(), 0);
   shuffle(std::span(order), random);
   return order;
 }
 
-void cycle_or_matching(Edges& edges, std::uint64_t degree, Random& random) {
+void cycle_or_matching(Edges& edges, std::uint64_t degree, shoal::Random& random) {
   const std::vector<std::uint64_t> order = shuffled(edges.size(), random);
   const std::size_t stride = degree % 2 == 1 ? 2 : 1;
   for (std::size_t i = 0; i < order.size(); i += stride)
@@ -87,10 +54,65 @@ bool has_degree(const Edges& edges, std::uint64_t degree) {
   return std::ranges::all_of(edges, [&](const auto& e) { return e.size() == degree; });
 }
 
-// Most draws have an edge twice somewhere and are drawn again; a circulant graph, of some
-// permutation, is the last resort where a degree is close to P.
-Edges regular(std::uint64_t P, std::uint64_t degree, Seed seed) {
-  Random random(seed, Purpose::Topology, P, degree);
+}  // namespace
+
+Edges Ring::edges(std::uint64_t P, Seed /*seed*/, std::uint64_t /*step*/) const {
+  Edges edges(P);
+  for (std::uint64_t r = 0; r < P; ++r) join(edges, r, (r + 1) % P);
+  return edges;
+}
+
+Edges Chain::edges(std::uint64_t P, Seed /*seed*/, std::uint64_t /*step*/) const {
+  Edges edges(P);
+  for (std::uint64_t r = 1; r < P; ++r) join(edges, r - 1, r);
+  return edges;
+}
+
+Edges Torus::edges(std::uint64_t P, Seed /*seed*/, std::uint64_t /*step*/) const {
+  Edges edges(P);
+  const std::uint64_t rows = rows_of_grid(P);
+  const std::uint64_t columns = P / rows;
+  for (std::uint64_t r = 0; r < P; ++r) {
+    const std::uint64_t row = r / columns;
+    const std::uint64_t column = r % columns;
+    join(edges, r, row * columns + (column + 1) % columns);
+    join(edges, r, (row + 1) % rows * columns + column);
+  }
+  return edges;
+}
+
+Edges Tree::edges(std::uint64_t P, Seed /*seed*/, std::uint64_t /*step*/) const {
+  Edges edges(P);
+  for (std::uint64_t r = 1; r < P; ++r) join(edges, r, (r - 1) / 2);
+  return edges;
+}
+
+Edges Complete::edges(std::uint64_t P, Seed /*seed*/, std::uint64_t /*step*/) const {
+  Edges edges(P);
+  for (std::uint64_t r = 0; r < P; ++r)
+    for (std::uint64_t q = 0; q < r; ++q) join(edges, r, q);
+  return edges;
+}
+
+// The step of 1 first: with it alone the graph is strongly connected.
+Edges Halton::edges(std::uint64_t P, Seed /*seed*/, std::uint64_t /*step*/) const {
+  Edges edges(P);
+  const auto degree = static_cast<std::size_t>(std::bit_width(P - 1));
+  std::vector<std::uint64_t> distances;
+  if (P > 1) distances.push_back(1);
+  for (std::uint64_t k = 1; distances.size() < degree; ++k) {
+    const auto d = static_cast<std::uint64_t>(halton(k) * static_cast<double>(P));
+    if (d > 0 && std::ranges::find(distances, d) == distances.end()) distances.push_back(d);
+  }
+  for (std::uint64_t r = 0; r < P; ++r)
+    for (const std::uint64_t d : distances) edges[r].insert((r + d) % P);
+  return edges;
+}
+
+// Most draws contain an edge twice and are drawn again. Where the degree is close to P the last
+// resort is a circulant graph of permuted members.
+Edges Regular::edges(std::uint64_t P, Seed seed, std::uint64_t /*step*/) const {
+  shoal::Random random(seed, Purpose::Topology, P, degree);
   constexpr int kDraws = 200;
   for (int draw = 0; draw < kDraws; ++draw) {
     Edges edges(P);
@@ -107,50 +129,49 @@ Edges regular(std::uint64_t P, std::uint64_t degree, Seed seed) {
   return edges;
 }
 
-void one_of_hypercube(Edges& edges, std::uint64_t P, std::uint64_t step) {
+void Regular::require_possible(std::uint64_t members) const {
+  if (degree >= members)
+    throw ConfigError(
+        fmt::format("--topology regular:{} with {} workers: each has {} others at most; take "
+                    "--topology complete, or a degree below {}",
+                    degree, members, members - 1, members));
+  if (degree % 2 == 1 && members % 2 == 1)
+    throw ConfigError(
+        fmt::format("--topology regular:{} with {} workers: an odd number of workers cannot have "
+                    "an odd degree each; take --topology regular:{}",
+                    degree, members, degree - 1));
+}
+
+Edges Exponential::edges(std::uint64_t P, Seed /*seed*/, std::uint64_t /*step*/) const {
+  Edges edges(P);
+  for (std::uint64_t r = 0; r < P; ++r)
+    for (std::uint64_t d = 1; d < P; d *= 2) edges[r].insert((r + d) % P);
+  return edges;
+}
+
+Edges Hypercube::edges(std::uint64_t P, Seed /*seed*/, std::uint64_t step) const {
+  Edges edges(P);
   const auto dimensions = static_cast<std::uint64_t>(std::bit_width(P - 1));
-  if (dimensions == 0) return;
+  if (dimensions == 0) return edges;
   const std::uint64_t bit = std::uint64_t{1} << step % dimensions;
   for (std::uint64_t r = 0; r < P; ++r)
     if ((r ^ bit) < P) join(edges, r, r ^ bit);
+  return edges;
 }
 
-void one_at_random(Edges& edges, std::uint64_t P, Seed seed, std::uint64_t step) {
-  Random random(seed, Purpose::Topology, P, step);
+Edges Random::edges(std::uint64_t P, Seed seed, std::uint64_t step) const {
+  Edges edges(P);
+  shoal::Random random(seed, Purpose::Topology, P, step);
   for (std::uint64_t r = 0; r < P && P > 1; ++r) {
     const std::uint64_t other = random.below(P - 1);
     edges[r].insert(other < r ? other : other + 1);
   }
-}
-
-Edges edges_of(const Topology& topology, std::uint64_t P, Seed seed, std::uint64_t step) {
-  Edges edges(P);
-  switch (topology.kind) {
-    case Topology::Kind::Chain:
-      for (std::uint64_t r = 1; r < P; ++r) join(edges, r - 1, r);
-      break;
-    case Topology::Kind::Ring:
-      for (std::uint64_t r = 0; r < P; ++r) join(edges, r, (r + 1) % P);
-      break;
-    case Topology::Kind::Torus: torus(edges, P); break;
-    case Topology::Kind::Tree:
-      for (std::uint64_t r = 1; r < P; ++r) join(edges, r, (r - 1) / 2);
-      break;
-    case Topology::Kind::Complete:
-      for (std::uint64_t r = 0; r < P; ++r)
-        for (std::uint64_t q = 0; q < r; ++q) join(edges, r, q);
-      break;
-    case Topology::Kind::Halton: malt(edges, P); break;
-    case Topology::Kind::Regular: return regular(P, topology.degree, seed);
-    case Topology::Kind::Exponential:
-      for (std::uint64_t r = 0; r < P; ++r)
-        for (std::uint64_t d = 1; d < P; d *= 2) edges[r].insert((r + d) % P);
-      break;
-    case Topology::Kind::Hypercube: one_of_hypercube(edges, P, step); break;
-    case Topology::Kind::Random: one_at_random(edges, P, seed, step); break;
-  }
   return edges;
 }
+
+}  // namespace topology
+
+namespace {
 
 std::vector<bool> reached(const Graph& graph) {
   std::vector<bool> seen(graph.size(), false);
@@ -174,54 +195,24 @@ std::vector<bool> reached(const Graph& graph) {
 }  // namespace
 
 Topology parse_topology(std::string_view text) {
-  const std::size_t colon = text.find(':');
-  const std::string_view name = text.substr(0, colon);
-  const auto* const found = std::ranges::find(kNames, name);
-  if (found == kNames.end()) {
-    const std::vector<std::string> names = topology_names();
-    throw ConfigError(fmt::format("topology '{}' is not known; {}", text, suggest(name, names)));
-  }
-  Topology topology{static_cast<Topology::Kind>(found - kNames.begin())};
-  const bool wants = topology.kind == Topology::Kind::Regular;
-  if (wants != (colon != std::string_view::npos))
-    throw ConfigError(fmt::format(
-        "topology '{}': {}", text,
-        wants ? "regular needs its degree: regular:3" : "only regular takes a number: regular:3"));
-  if (!wants) return topology;
-  const std::string_view number = text.substr(colon + 1);
-  const auto [end, error] =
-      std::from_chars(number.data(), number.data() + number.size(), topology.degree);
-  if (error != std::errc() || end != number.data() + number.size() || topology.degree < 2)
-    throw ConfigError(
-        fmt::format("topology '{}': a degree is a whole number from 2 on: regular:3", text));
-  return topology;
+  return parse_choice<Topology>("--topology", text);
 }
 
-std::string to_string(const Topology& topology) {
-  const std::string_view name = kNames[static_cast<std::size_t>(topology.kind)];
-  if (topology.kind != Topology::Kind::Regular) return std::string(name);
-  return fmt::format("{}:{}", name, topology.degree);
+std::string to_string(const Topology& t) { return choice_text(t); }
+
+bool is_symmetric(const Topology& t) {
+  return std::visit([](const auto& rule) { return rule.kSymmetric; }, t);
 }
 
-std::vector<std::string> topology_names() { return {kNames.begin(), kNames.end()}; }
-
-void require_possible(const Topology& topology, std::uint64_t members) {
-  if (topology.kind != Topology::Kind::Regular) return;
-  if (topology.degree >= members)
-    throw ConfigError(
-        fmt::format("--topology {} with {} workers: each has {} others at most; take --topology "
-                    "complete, or a degree below {}",
-                    to_string(topology), members, members - 1, members));
-  if (topology.degree % 2 == 1 && members % 2 == 1)
-    throw ConfigError(
-        fmt::format("--topology {} with {} workers: an odd number of workers cannot have an odd "
-                    "degree each; take --topology regular:{}",
-                    to_string(topology), members, topology.degree - 1));
+void require_possible(const Topology& t, std::uint64_t members) {
+  std::visit([&](const auto& rule) { rule.require_possible(members); }, t);
 }
 
-Graph graph_of(const Topology& topology, std::uint64_t members, Seed seed, std::uint64_t step) {
+Graph graph_of(const Topology& t, std::uint64_t members, Seed seed, std::uint64_t step) {
   Graph graph;
-  for (const std::set<std::uint64_t>& to : edges_of(topology, members, seed, step)) {
+  const topology::Edges edges =
+      std::visit([&](const auto& rule) { return rule.edges(members, seed, step); }, t);
+  for (const std::set<std::uint64_t>& to : edges) {
     std::vector<Rank>& ranks = graph.emplace_back();
     for (const std::uint64_t r : to) ranks.emplace_back(static_cast<std::uint32_t>(r));
   }

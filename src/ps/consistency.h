@@ -1,121 +1,288 @@
-// Consistency: when a worker may read the parameters of a shard, and what becomes of its update.
-// Pure functions over a clock table, so that each can be read, tested and planted with bugs alone.
+// Consistency: when a worker may read the parameters of a shard, and when pushes become an update.
+// Each consistency is a struct whose members are its rule: pure functions over a clock table, so
+// that each can be read, tested and planted with bugs alone.
 //
-//   kind         an update is made of          a worker that has pushed c times may read when
-//   synchronous  one push of every worker      version >= c, or all have pushed c times
-//   backup:B     the first P - B pushes that   its push is in them, or    Chen et al. 2016
-//                are based on the version now  came too late
-//   softsync:n   floor(P/n) pushes, of anyone  always                     Gupta et al. 2016 (Rudra)
-//   bounded:s    every push                    c - min clock <= s         Ho et al. 2013 (SSP)
-//   value:D      every push, once the change   always                     Wei et al. 2015 (VAP)
-//                that someone at work has not
-//                seen stays below D with it
-//   reject:s     every push that is based on   always
-//                a version at most s old
-//   async        every push                    always
+//   text form    an update consists of         a worker that has pushed c times may read when
+//   synchronous  one push of each worker       version >= c, or all have pushed c times
+//   backup:B     the first P - B pushes that   its push is in it, or came   Chen et al. 2016
+//                are based on this version     too late
+//   softsync:n   any floor(P/n) pushes         always                       Gupta et al. 2016
+//                                                                           (Rudra)
+//   bounded:s    one push                      c - min clock <= s           Ho et al. 2013 (SSP)
+//   value:D      one push, as soon as no       always                       Wei et al. 2015 (VAP)
+//                computing worker would miss
+//                a change of D or more
+//   reject:s     one push based on a version   always
+//                at most s old
+//   async        one push                      always
 //
-// Symbols: c clock, pushes of a worker; version, updates of the shard; P workers of the view.
-// A push that is backup's or reject's too late is dropped; of several servers each decides for
-// itself, and the ledger has what the first one did.
-// bounded:0 is synchronous: nobody reads before all have pushed, so their pushes are one update.
+// Symbols: c clock, the pushes of a worker; version, the updates of the shard; P workers in the
+// view. Backup and reject drop pushes that are too late. Each server decides for itself; the ledger
+// records what the first one did.
+// bounded:0 is synchronous: no worker reads before all have pushed, so their pushes are one update.
+//
+// A new consistency is a struct here or in a file of its own, and its name in the list.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <tuple>
+#include <variant>
 
-#include "base/types.h"
-#include "runtime/view.h"
+#include "base/choice.h"
+#include "ps/clock_table.h"
 
 namespace shoal {
 
-struct Consistency {
-  enum class Kind : std::uint8_t { Synchronous, Softsync, Bounded, Value, Reject, Async, Backup };
+enum class Admission : std::uint8_t { Now, Later, Never };
 
-  Kind kind = Kind::Async;
-  std::uint64_t bound = 0;  // n of softsync; s of bounded and reject; B of backup
-  double change = 0;        // D of value
+namespace consistency {
 
-  bool operator==(const Consistency&) const = default;
+// The rule where a consistency has none of its own: each push is an update, and nobody waits.
+struct EachPush {
+  bool operator==(const EachPush&) const = default;
+
+  bool may_read(const ClockTable& /*table*/, std::uint64_t /*clock*/, std::uint64_t /*version*/,
+                std::uint64_t /*pushes*/) const {
+    return true;
+  }
+  Admission admits(const ClockTable& /*table*/, const ClockRow& /*row*/, std::uint64_t /*version*/,
+                   std::uint64_t /*based_on*/, double /*change*/) const {
+    return Admission::Now;
+  }
+  bool completes(const ClockTable& /*table*/, std::uint64_t pushes,
+                 std::uint64_t /*version*/) const {
+    return pushes >= 1;
+  }
+  std::uint64_t pushes_per_update(std::uint64_t /*workers*/) const { return 1; }
+  std::uint64_t version_after(const ClockTable& /*table*/, std::uint64_t version) const {
+    return version + 1;
+  }
+  bool moves_in_step() const { return false; }
+  bool goes_by_steps() const { return false; }
+  bool counts_clocks() const { return false; }
+  bool drops_late() const { return false; }
+  bool limits_change() const { return false; }
+  std::optional<std::uint64_t> staleness_bound() const { return std::nullopt; }
+  std::uint64_t rate_divisor() const { return 1; }
 };
 
-// "bounded:3". ConfigError, with what is allowed, for anything else than the forms above.
+struct Synchronous : EachPush {
+  static constexpr std::string_view kName = "synchronous";
+  static constexpr std::string_view kHelp = "an update is one push of each worker";
+  bool operator==(const Synchronous&) const = default;
+
+  bool may_read(const ClockTable& table, std::uint64_t clock, std::uint64_t version,
+                std::uint64_t pushes) const {
+    if (version >= clock) return true;
+    return pushes == 0 && !table.rows.empty() && min_clock(table) >= clock;
+  }
+  bool completes(const ClockTable& table, std::uint64_t pushes, std::uint64_t version) const {
+    return pushes > 0 && (table.rows.empty() || min_clock(table) > version);
+  }
+  std::uint64_t pushes_per_update(std::uint64_t workers) const { return workers; }
+  // The version is the workers' clock, also after an earlier checkpoint was loaded.
+  std::uint64_t version_after(const ClockTable& table, std::uint64_t version) const {
+    return table.rows.empty() ? version + 1 : std::max(version, min_clock(table));
+  }
+  bool moves_in_step() const { return true; }
+  bool goes_by_steps() const { return true; }
+  bool counts_clocks() const { return true; }
+};
+
+struct Backup : EachPush {
+  static constexpr std::string_view kName = "backup";
+  static constexpr std::string_view kHelp = "the pushes of the last workers of a step are dropped";
+  std::uint64_t backups;
+  static constexpr auto parameters() {
+    return std::tuple{Parameter{"backups",
+                                &Backup::backups,
+                                "workers whose pushes are not waited for",
+                                {.least = 1},
+                                Print::Required}};
+  }
+  constexpr explicit Backup(std::uint64_t B = 1) : backups(B) {}
+  bool operator==(const Backup&) const = default;
+
+  // The step for which it was computed has been made without it.
+  Admission admits(const ClockTable& /*table*/, const ClockRow& /*row*/, std::uint64_t version,
+                   std::uint64_t based_on, double /*change*/) const {
+    return version > based_on ? Admission::Never : Admission::Now;
+  }
+  bool completes(const ClockTable& table, std::uint64_t pushes, std::uint64_t /*version*/) const {
+    return pushes >= pushes_per_update(table.rows.size());
+  }
+  std::uint64_t pushes_per_update(std::uint64_t workers) const {
+    return workers > backups ? workers - backups : 1;
+  }
+  bool goes_by_steps() const { return true; }
+  bool counts_clocks() const { return true; }
+  bool drops_late() const { return true; }
+};
+
+struct Softsync : EachPush {
+  static constexpr std::string_view kName = "softsync";
+  static constexpr std::string_view kHelp = "an update is the pushes of a part of the workers";
+  std::uint64_t n;
+  static constexpr auto parameters() {
+    return std::tuple{Parameter{
+        "n", &Softsync::n, "updates to which P workers contribute", {.least = 1}, Print::Required}};
+  }
+  constexpr explicit Softsync(std::uint64_t updates = 2) : n(updates) {}
+  bool operator==(const Softsync&) const = default;
+
+  bool completes(const ClockTable& table, std::uint64_t pushes, std::uint64_t /*version*/) const {
+    return pushes >= pushes_per_update(table.rows.size());
+  }
+  std::uint64_t pushes_per_update(std::uint64_t workers) const {
+    return std::max<std::uint64_t>(1, workers / n);
+  }
+  bool counts_clocks() const { return true; }
+  // A gradient is n updates late on average, and counts as much less.
+  std::uint64_t rate_divisor() const { return n; }
+};
+
+struct Bounded : EachPush {
+  static constexpr std::string_view kName = "bounded";
+  static constexpr std::string_view kHelp = "no worker is further ahead of the slowest";
+  std::uint64_t staleness;
+  static constexpr auto parameters() {
+    return std::tuple{Parameter{"staleness",
+                                &Bounded::staleness,
+                                "steps that a worker may be ahead of the slowest",
+                                {},
+                                Print::Required}};
+  }
+  constexpr explicit Bounded(std::uint64_t s = 3) : staleness(s) {}
+  bool operator==(const Bounded&) const = default;
+
+  bool may_read(const ClockTable& table, std::uint64_t clock, std::uint64_t version,
+                std::uint64_t pushes) const {
+    if (moves_in_step()) return Synchronous().may_read(table, clock, version, pushes);
+    return table.rows.empty() || clock <= min_clock(table) + staleness;
+  }
+  bool completes(const ClockTable& table, std::uint64_t pushes, std::uint64_t version) const {
+    return moves_in_step() ? Synchronous().completes(table, pushes, version) : pushes >= 1;
+  }
+  std::uint64_t pushes_per_update(std::uint64_t workers) const {
+    return moves_in_step() ? workers : 1;
+  }
+  std::uint64_t version_after(const ClockTable& table, std::uint64_t version) const {
+    return moves_in_step() ? Synchronous().version_after(table, version) : version + 1;
+  }
+  bool moves_in_step() const { return staleness == 0; }
+  bool goes_by_steps() const { return moves_in_step(); }
+  bool counts_clocks() const { return moves_in_step(); }
+  std::optional<std::uint64_t> staleness_bound() const { return staleness; }
+};
+
+struct Value : EachPush {
+  static constexpr std::string_view kName = "value";
+  static constexpr std::string_view kHelp = "no worker misses a larger change of the parameters";
+  double change;
+  static constexpr auto parameters() {
+    return std::tuple{Parameter{"change",
+                                &Value::change,
+                                "of a parameter that a worker may not have seen",
+                                {.above_least = true},
+                                Print::Required}};
+  }
+  constexpr explicit Value(double D = 0.1) : change(D) {}
+  bool operator==(const Value&) const = default;
+
+  // A push may change more than the bound by itself: then all others must have seen everything.
+  Admission admits(const ClockTable& table, const ClockRow& row, std::uint64_t /*version*/,
+                   std::uint64_t /*based_on*/, double by) const {
+    double unseen = 0;
+    for (const ClockRow& r : table.rows)
+      if (r.worker != row.worker && !r.waits) unseen = std::max(unseen, r.unseen);
+    return unseen <= 0 || unseen + by < change ? Admission::Now : Admission::Later;
+  }
+  bool limits_change() const { return true; }
+};
+
+struct Reject : EachPush {
+  static constexpr std::string_view kName = "reject";
+  static constexpr std::string_view kHelp = "pushes that are too late are dropped";
+  std::uint64_t staleness;
+  static constexpr auto parameters() {
+    return std::tuple{Parameter{
+        "staleness", &Reject::staleness, "updates that a push may be late", {}, Print::Required}};
+  }
+  constexpr explicit Reject(std::uint64_t s = 4) : staleness(s) {}
+  bool operator==(const Reject&) const = default;
+
+  Admission admits(const ClockTable& /*table*/, const ClockRow& /*row*/, std::uint64_t version,
+                   std::uint64_t based_on, double /*change*/) const {
+    return version > based_on + staleness ? Admission::Never : Admission::Now;
+  }
+  bool drops_late() const { return true; }
+};
+
+struct Async : EachPush {
+  static constexpr std::string_view kName = "async";
+  static constexpr std::string_view kHelp = "nobody waits";
+  bool operator==(const Async&) const = default;
+};
+
+}  // namespace consistency
+
+using Consistency =
+    std::variant<consistency::Synchronous, consistency::Bounded, consistency::Softsync,
+                 consistency::Value, consistency::Reject, consistency::Backup, consistency::Async>;
+
+// "bounded:3". Anything else than the forms above is a ConfigError with what is allowed.
 Consistency parse_consistency(std::string_view text);
 std::string to_string(const Consistency& consistency);
 
-// What a shard knows of one worker.
-struct ClockRow {
-  NodeId worker;
-  Incarnation life;
-  std::uint64_t clock = 0;    // pushes of it that came here
-  std::uint64_t version = 0;  // that it has read last
-  double unseen = 0;          // sup-norm, at most, of what has changed since
-  bool waits = false;         // here: it will see all of it before it computes again
-  bool away = false;          // it has no samples to compute with, and nobody waits for it
+// ---- The gates. `pushes` arrived since the last update.
 
-  auto operator<=>(const ClockRow&) const = default;
-};
+// Whether a worker with this clock may read. Backup also waits for the worker's own push, which
+// `pushes` does not contain.
+bool may_read(const Consistency& consistency, const ClockTable& table, std::uint64_t clock,
+              std::uint64_t version, std::uint64_t pushes);
 
-struct ClockTable {
-  std::vector<ClockRow> rows;  // by worker
+// What becomes of a push by `row`'s worker, based on `based_on`, that changes no parameter by more
+// than `change`.
+Admission admits(const Consistency& consistency, const ClockTable& table, const ClockRow& row,
+                 std::uint64_t version, std::uint64_t based_on, double change);
 
-  bool operator==(const ClockTable& other) const { return rows == other.rows; }
-  ClockRow* find(NodeId worker, Incarnation life);
-  void clear();
-  // The least clock of those that are present in the view; none of nobody. Clocks only grow, but by
-  // enter(), so that it begins to look where it was found last: over P pushes or newcomers that
-  // costs 2 P rows.
-  std::optional<std::uint64_t> least(const View& view) const;
-  // Of a worker that is new here, or in a new life, or was away.
-  ClockRow& enter(NodeId worker, Incarnation life, std::uint64_t clock);
+// Whether the pushes since the last update are the next one.
+bool completes(const Consistency& consistency, const ClockTable& table, std::uint64_t pushes,
+               std::uint64_t version);
 
-  // What least() has found: in this view no row has less, as long as one has this clock.
-  struct Found {
-    Generation view;
-    std::size_t row = 0;
-    std::uint64_t clock = 0;
-  };
-  mutable std::optional<Found> found{};
-};
+// The version that the next update makes.
+std::uint64_t version_after(const Consistency& consistency, const ClockTable& table,
+                            std::uint64_t version);
 
-// Who is away or not in the view does not count: a pure function of (table, view).
-ClockTable present(ClockTable table, const View& view);
+// When nobody is missing, and all are equally fast.
+std::uint64_t pushes_per_update(const Consistency& consistency, std::uint64_t workers);
 
-// REQUIRES: there is a row.
-std::uint64_t min_clock(const ClockTable& table);
+// ---- What servers and workers may leave out.
 
-// Whether an update is one push of every worker, so that version and clocks count the same.
+// Whether an update is one push of each worker, so that version and clocks count the same.
 bool moves_in_step(const Consistency& consistency);
-
-// Whether clocks decide when an update is made, or what version it comes to.
-bool counts_clocks(const Consistency& consistency);
 
 // Whether updates are steps, of all workers or of the first of them: none is late, and a worker
 // reads when its push is in the parameters, or will never be.
 bool goes_by_steps(const Consistency& consistency);
 
-// `pushes` have come since the last update. Of backup the worker's own are none of them.
-bool may_read(const Consistency& consistency, const ClockTable& table, std::uint64_t clock,
-              std::uint64_t version, std::uint64_t pushes);
+// Whether clocks decide when an update is made, or which version it makes.
+bool counts_clocks(const Consistency& consistency);
 
-enum class Admission : std::uint8_t { Now, Later, Never };
-// Of a push by `row`'s worker, based on `based_on`, that changes parameters by `change` at most.
-Admission admits(const Consistency& consistency, const ClockTable& table, const ClockRow& row,
-                 std::uint64_t version, std::uint64_t based_on, double change);
+// Whether a push may be refused for ever.
+bool drops_late(const Consistency& consistency);
 
-// Whether the pushes that came since the last update are the next one.
-bool completes(const Consistency& consistency, const ClockTable& table, std::uint64_t pushes,
-               std::uint64_t version);
+// Whether a push may have to wait because of the change that it makes.
+bool limits_change(const Consistency& consistency);
 
-// When nobody is missing, and all are equally fast.
-std::uint64_t pushes_per_update(const Consistency& consistency, std::uint64_t workers);
+// The steps that a worker may be ahead of the slowest, if the text form has them.
+std::optional<std::uint64_t> staleness_bound(const Consistency& consistency);
 
-// Of a shard that moves in step the version is the workers' clock, also after it was loaded as it
-// was saved earlier; else updates are counted.
-std::uint64_t version_after(const Consistency& consistency, const ClockTable& table,
-                            std::uint64_t version);
+// The learning rate is divided by it.
+std::uint64_t rate_divisor(const Consistency& consistency);
 
 }  // namespace shoal

@@ -1,47 +1,35 @@
-// Filter: what of its gradients a worker pushes now. The rest waits at the worker, where it adds up
-// with what comes later (ps/partial_push.h).
+// Filter: which elements of its gradients a worker pushes now. The others wait at the worker, where
+// later gradients are added to them (ps/partial_push.h).
 //
-//   text form              goes now                                  source
+//   text form              is pushed now                              source
 //   none                   everything
-//   significant:V          what would change its parameter by more   Hsieh et al., NSDI 2017 (Gaia)
-//                          than V / sqrt(t) of what that is now
-//   magnitude:RATE:BURST   as many as a budget of bytes allows; what  Wei et al., SoCC 2015 (Bosen)
-//                          would change its parameter most, relative
-//                          to what that is now, first
-//   fifo:RATE:BURST        the same, all in turn
+//   significant:V          what would change its parameter by more    Hsieh et al., NSDI 2017
+//                          than V / sqrt(t) of its value              (Gaia)
+//   magnitude:RATE:BURST   as much as a budget of bytes allows, the   Wei et al., SoCC 2015 (Bosen)
+//                          largest changes relative to the
+//                          parameters first
+//   fifo:RATE:BURST        the same, all elements in turn
 //
 // Symbols: t, pushes of the worker with this one; RATE, bytes a second; BURST, bytes that may be
-// saved up while nothing is pushed, a tenth of a second's if it is left away.
+// saved up while nothing is pushed, by default those of a tenth of a second.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <variant>
 
+#include "base/choice.h"
 #include "base/types.h"
 
 namespace shoal {
 
-struct Filter {
-  enum class Kind : std::uint8_t { None, Significant, Magnitude, Fifo };
-
-  Kind kind = Kind::None;
-  double threshold = 0;  // V
-  double rate = 0;
-  double burst = 0;
-
-  bool has_budget() const { return kind == Kind::Magnitude || kind == Kind::Fifo; }
-  bool operator==(const Filter&) const = default;
-};
-
-// Throws ConfigError, with what is allowed, for anything else than the forms above.
-Filter parse_filter(std::string_view text);
-std::string to_string(const Filter& filter);
-
 // A token bucket: over any time, no more is spent than rate x time + burst.
 class Budget {
  public:
-  explicit Budget(const Filter& filter) : rate_(filter.rate), burst_(filter.burst), left_(burst_) {}
+  Budget(double rate, double burst) : rate_(rate), burst_(burst), left_(burst) {}
 
   Bytes left(Time now);
   // REQUIRES: no more than is left.
@@ -56,5 +44,70 @@ class Budget {
   double left_;
   Time at_{};
 };
+
+namespace filter {
+
+inline constexpr double kBurstMin = 64;  // bytes: a push of one number needs less
+
+// The parameters of a filter with a budget.
+template <class Owner>
+constexpr auto budget_parameters() {
+  return std::tuple{
+      Parameter{"rate", &Owner::rate, "bytes a second", {.above_least = true}, Print::Required},
+      Parameter{"burst",
+                &Owner::burst,
+                "bytes that may be saved up",
+                {.least = kBurstMin, .or_auto = true},
+                Print::IfSet}};
+}
+
+struct None {
+  static constexpr std::string_view kName = "none";
+  static constexpr std::string_view kHelp = "everything is pushed";
+  bool operator==(const None&) const = default;
+};
+
+struct Significant {
+  static constexpr std::string_view kName = "significant";
+  static constexpr std::string_view kHelp = "what changes its parameter by more than V / sqrt(t)";
+  double threshold = 0.01;
+  static constexpr auto parameters() {
+    return std::tuple{
+        Parameter{"v", &Significant::threshold, "part of the parameter", {}, Print::Required}};
+  }
+  bool operator==(const Significant&) const = default;
+};
+
+struct Magnitude {
+  static constexpr std::string_view kName = "magnitude";
+  static constexpr std::string_view kHelp = "the largest changes that the budget allows";
+  double rate = 1'000'000;
+  double burst = kAuto;
+  static constexpr auto parameters() { return budget_parameters<Magnitude>(); }
+  bool operator==(const Magnitude&) const = default;
+};
+
+struct Fifo {
+  static constexpr std::string_view kName = "fifo";
+  static constexpr std::string_view kHelp = "as many elements in turn as the budget allows";
+  double rate = 1'000'000;
+  double burst = kAuto;
+  static constexpr auto parameters() { return budget_parameters<Fifo>(); }
+  bool operator==(const Fifo&) const = default;
+};
+
+}  // namespace filter
+
+using Filter = std::variant<filter::None, filter::Significant, filter::Magnitude, filter::Fifo>;
+
+// Anything else than the forms above is a ConfigError with what is allowed.
+Filter parse_filter(std::string_view text);
+std::string to_string(const Filter& filter);
+
+// Whether elements may wait at the worker.
+inline bool holds_back(const Filter& f) { return !std::holds_alternative<filter::None>(f); }
+
+// Of a filter that has one.
+std::optional<Budget> budget_of(const Filter& filter);
 
 }  // namespace shoal

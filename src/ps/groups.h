@@ -1,38 +1,78 @@
-// Groups of workers that are one worker to the servers: who is in which, and who speaks for it.
-// Pure functions of the view, so that all come to the same without a word.
+// Groups of workers that push and read as one worker. The first worker of a group in the view is
+// its leader, which talks to the servers. Pure functions of the view, so that all members decide
+// alike without messages.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <variant>
 
+#include "base/choice.h"
 #include "base/types.h"
 #include "runtime/view.h"
 
 namespace shoal {
+namespace groups {
 
-struct Groups {
-  enum class By : std::uint8_t {
-    Nobody,  // each worker is one for itself
-    Host,    // all workers of a host
-    Size,    // so many nodes in a row, whoever of them is there
-  };
-  By by = By::Nobody;
-  std::uint32_t size = 1;  // of Size
+struct Off {
+  static constexpr std::string_view kName = "off";
+  static constexpr std::string_view kHelp = "each worker pushes and reads by itself";
+  bool operator==(const Off&) const = default;
 
-  bool operator==(const Groups&) const = default;
+  bool together(const Member& a, const Member& b) const { return a.node == b.node; }
+  std::uint64_t count(std::uint64_t workers, std::uint64_t /*hosts*/) const { return workers; }
 };
+
+struct Host {
+  static constexpr std::string_view kName = "host";
+  static constexpr std::string_view kHelp = "the workers of a host are a group";
+  bool operator==(const Host&) const = default;
+
+  bool together(const Member& a, const Member& b) const { return a.host == b.host; }
+  std::uint64_t count(std::uint64_t workers, std::uint64_t hosts) const {
+    return std::min(hosts, workers);
+  }
+};
+
+// Groups do not change when a member is lost.
+struct Sized {
+  static constexpr std::string_view kName = "";
+  static constexpr std::string_view kHelp = "so many consecutive nodes are a group";
+  std::uint32_t size = 4;
+  static constexpr auto parameters() {
+    return std::tuple{Parameter{"size", &Sized::size, "workers of a group", {.least = 1}}};
+  }
+  bool operator==(const Sized&) const = default;
+
+  bool together(const Member& a, const Member& b) const {
+    return a.node.value() / size == b.node.value() / size;
+  }
+  std::uint64_t count(std::uint64_t workers, std::uint64_t /*hosts*/) const {
+    return (workers + size - 1) / size;
+  }
+};
+
+}  // namespace groups
+
+using Groups = std::variant<groups::Off, groups::Host, groups::Sized>;
+
 Groups parse_groups(std::string_view text);  // "off", "host", "4"; throws ConfigError
 std::string to_string(const Groups& groups);
 
-// The first of the worker's group that is in the view; itself, if it is not in the view.
+inline bool are_formed(const Groups& g) { return !std::holds_alternative<groups::Off>(g); }
+
+// The first worker of the worker's group that is in the view; the worker itself if it is not in the
+// view.
 NodeId leader_of(const View& view, const Groups& groups, NodeId worker);
-// Whether it is a worker of the view, and speaks for its group.
+// Whether the node is a worker of the view that leads its group.
 bool leads(const View& view, const Groups& groups, NodeId node);
-// Workers of the view for which it speaks; 1 of who speaks for nobody.
+// Workers of the view in the group that it leads; 1 for a worker that leads none.
 std::uint64_t members_of(const View& view, const Groups& groups, NodeId leader);
 
-// How many there are when nobody is missing.
+// The number of groups when nobody is missing.
 std::uint64_t count_groups(const Groups& groups, std::uint64_t workers, std::uint64_t hosts);
 
 }  // namespace shoal

@@ -1,11 +1,15 @@
-// ParameterServerOptions: how servers are used, with a setting a field. What a system of the
-// literature that has servers differs in from another is here.
+// ParameterServerOptions: how workers use parameter servers, one field for each setting. The
+// systems of the literature that have servers differ in these.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <variant>
 
+#include "base/choice.h"
+#include "base/names.h"
 #include "codec/encoding.h"
 #include "ps/consistency.h"
 #include "ps/filter.h"
@@ -13,63 +17,164 @@
 
 namespace shoal {
 
-// When a worker reads the parameters. In between it has its own updates, as plain SGD makes them.
-struct Fetch {
-  enum class Kind : std::uint8_t {
-    Every,  // so many steps
-    Stale,  // when what it has is too old for the bound
-    Eager,  // as well; and servers send what they have when the slowest worker has advanced
-  };
-  Kind kind = Kind::Every;
-  std::uint32_t steps = 1;
+// When a worker reads the parameters. Between two reads it applies its own updates by plain SGD.
+namespace fetch {
 
-  bool operator==(const Fetch&) const = default;
+struct Every {
+  static constexpr std::string_view kName = "";
+  static constexpr std::string_view kHelp = "every so many steps";
+  std::uint32_t steps = 1;
+  static constexpr auto parameters() {
+    return std::tuple{Parameter{"steps", &Every::steps, "steps between two reads", {.least = 1}}};
+  }
+  bool operator==(const Every&) const = default;
 };
+
+struct Stale {
+  static constexpr std::string_view kName = "stale";
+  static constexpr std::string_view kHelp = "when its parameters are too old for the bound";
+  bool operator==(const Stale&) const = default;
+};
+
+struct Eager {
+  static constexpr std::string_view kName = "eager";
+  static constexpr std::string_view kHelp =
+      "as stale, and servers send theirs whenever the slowest worker has advanced";
+  bool operator==(const Eager&) const = default;
+};
+
+}  // namespace fetch
+
+using Fetch = std::variant<fetch::Every, fetch::Stale, fetch::Eager>;
 Fetch parse_fetch(std::string_view text);  // "4", "stale", "eager"; throws ConfigError
 std::string to_string(const Fetch& fetch);
+// Whether the bound of the consistency decides.
+inline bool reads_when_stale(const Fetch& f) { return !std::holds_alternative<fetch::Every>(f); }
+// Steps between two reads; 1 where the bound decides.
+std::uint32_t steps_of(const Fetch& fetch);
 
-// What a late gradient would have been: g + lambda g g (w now - w then), by element. Zheng et al.
-// 2017 (DC-ASGD). Adaptive: lambda / sqrt(mean square of g) in its place.
-struct Compensation {
-  double lambda = 0;  // 0: it is taken as it is
-  bool adaptive = false;
+// What a late gradient would be now: g + lambda g g (w now - w then), by element. Zheng et al. 2017
+// (DC-ASGD).
+namespace compensation {
 
-  bool operator==(const Compensation&) const = default;
+struct Constant {
+  static constexpr std::string_view kName = "";
+  static constexpr std::string_view kHelp = "by a constant lambda; 0: not at all";
+  double lambda = 0;
+  static constexpr auto parameters() {
+    return std::tuple{Parameter{"lambda", &Constant::lambda, "factor"}};
+  }
+  bool operator==(const Constant&) const = default;
 };
+
+struct Adaptive {
+  static constexpr std::string_view kName = "adaptive";
+  static constexpr std::string_view kHelp = "by lambda / sqrt(mean square of g)";
+  double lambda = 2;
+  static constexpr auto parameters() {
+    return std::tuple{
+        Parameter{"lambda", &Adaptive::lambda, "factor", {.above_least = true}, Print::Required}};
+  }
+  bool operator==(const Adaptive&) const = default;
+};
+
+}  // namespace compensation
+
+using Compensation = std::variant<compensation::Constant, compensation::Adaptive>;
 Compensation parse_compensation(std::string_view text);  // "0", "0.04", "adaptive:2"
 std::string to_string(const Compensation& compensation);
+double lambda_of(const Compensation& compensation);
+inline bool compensates(const Compensation& c) { return lambda_of(c) > 0; }
 
-// How much a push counts. Jiang et al. 2017.
+// The weight of a push. Jiang et al. 2017.
 enum class Weigh : std::uint8_t {
   Even,
-  Staleness,  // 1/d, of one that is d - 1 updates late
+  Staleness,  // 1/d, if it is d - 1 updates late
   Workers,    // 1/P
 };
+inline constexpr auto kWeighNames = names<Weigh>(
+    {{Weigh::Even, "even"}, {Weigh::Staleness, "staleness"}, {Weigh::Workers, "workers"}});
+static_assert(kWeighNames.size() == count_up_to(Weigh::Workers));
+constexpr const auto& enum_names(Weigh) { return kWeighNames; }
+
+// What is pushed for fully connected layers; others push gradients.
+enum class PushForm : std::uint8_t { Gradients, Factors };
+inline constexpr auto kPushFormNames =
+    names<PushForm>({{PushForm::Gradients, "gradients"}, {PushForm::Factors, "factors"}});
+static_assert(kPushFormNames.size() == count_up_to(PushForm::Factors));
+constexpr const auto& enum_names(PushForm) { return kPushFormNames; }
+
+void read_value(std::string_view text, Encoding& value);
 
 struct ParameterServerOptions {
-  Consistency consistency{Consistency::Kind::Synchronous};
-  std::uint32_t servers = 0;     // processes of their own; 0: each worker serves a part
-  std::uint32_t copies = 1;      // of each part
-  std::uint32_t push_every = 1;  // steps, whose gradients add up till then
-  bool factors = false;          // of fully connected layers are pushed, and not their gradients
+  Consistency consistency{};
+  std::uint32_t servers = 0;
+  std::uint32_t copies = 1;
+  std::uint32_t push_every = 1;
+  PushForm push = PushForm::Gradients;
   Fetch fetch{};
-  Groups groups{};               // that push and read as one worker
-  std::uint32_t write_back = 1;  // steps of each member of a group till it does
-  std::uint64_t warm_start = 0;  // updates that one worker makes alone, at the beginning
+  Groups groups{};
+  std::uint32_t write_back = 1;
+  std::uint64_t warm_start = 0;
   Weigh weigh = Weigh::Even;
-  Compensation compensation{};  // of late pushes
-  bool lower_momentum = false;  // by 1 - 1/P, which P workers bring by being late
-  Filter filter{};              // what of its gradients a worker pushes at once
-  bool compress = false;        // pushes, without loss (ps/pushed_part.h)
-  bool barrier = false;         // a read waits for the pushes that were announced before it
-  Encoding pulls{};             // what parameters are on their way to workers
+  Compensation compensation{};
+  bool lower_momentum = false;
+  Filter filter{};
+  bool compress = false;  // ps/pushed_part.h
+  bool barrier = false;
+  Encoding pulls{};
 
+  // Each with the name of its flag.
+  static constexpr auto parameters() {
+    using Options = ParameterServerOptions;
+    constexpr Limits kFromOne{.least = 1};
+    return std::tuple{
+        Parameter{"consistency", &Options::consistency,
+                  "when a worker may read, and which pushes are an update"},
+        Parameter{"servers", &Options::servers,
+                  "server processes beside the workers; 0: each worker serves a part of the model"},
+        Parameter{"copies", &Options::copies,
+                  "copies of each part of the model; all but one may be lost", kFromOne},
+        Parameter{"push-every", &Options::push_every,
+                  "steps whose gradients a worker adds up before it pushes", kFromOne},
+        Parameter{"push", &Options::push,
+                  "gradients; or, for fully connected layers, the factors whose product they are"},
+        Parameter{"fetch", &Options::fetch,
+                  "when a worker reads: every so many steps; stale: when the bound requires it; "
+                  "eager: also when the slowest worker has advanced"},
+        Parameter{"groups", &Options::groups,
+                  "workers that push and read as one: those of a host, or so many consecutive "
+                  "nodes; off: each by itself"},
+        Parameter{"write-back", &Options::write_back,
+                  "steps of each member of a group, on the parameters of its leader, before the "
+                  "leader pushes",
+                  kFromOne},
+        Parameter{"warm-start", &Options::warm_start,
+                  "updates that one worker makes alone at the beginning"},
+        Parameter{"weigh", &Options::weigh,
+                  "weight of a push: even, 1; staleness, 1/d if it is d - 1 updates late; workers, "
+                  "1/P"},
+        Parameter{"compensate", &Options::compensation,
+                  "correct late pushes to what the gradient would be now, by a factor lambda; "
+                  "adaptive: by lambda / sqrt(mean square of the gradient); 0: do not"},
+        Parameter{"lower-momentum", &Options::lower_momentum,
+                  "lower the momentum by 1 - 1/P, which P late workers add by themselves"},
+        Parameter{"filter", &Options::filter,
+                  "what a worker pushes now, while the rest waits: significant:V, what changes its "
+                  "parameter by more than V / sqrt(t) of it; magnitude:RATE or fifo:RATE, as much "
+                  "as so many bytes a second allow, the largest changes first or all in turn"},
+        Parameter{"compress", &Options::compress, "compress pushes without loss"},
+        Parameter{"barrier", &Options::barrier,
+                  "a read waits for the pushes that were announced before it"},
+        Parameter{"encode-pulls", &Options::pulls,
+                  "encoding of the parameters that servers send to workers"}};
+  }
   bool operator==(const ParameterServerOptions&) const = default;
 };
 
-// Whether pushes are parts (ps/pushed_part.h), also if all of it is in them.
+// Whether pushes are parts (ps/pushed_part.h), even if everything is in them.
 inline bool in_parts(const ParameterServerOptions& ps) {
-  return ps.filter.kind != Filter::Kind::None || ps.compress;
+  return holds_back(ps.filter) || ps.compress;
 }
 
 // When nobody is missing, and all are equally fast.

@@ -39,7 +39,7 @@ PartialPush::PartialPush(Node& node, const ParameterServerOptions& ps,
       outgoing_(cuts.size()) {
   constexpr std::uint64_t kElementsMax = std::uint64_t{1} << 30U;
   SHOAL_CHECK_LT(sum_.size().value(), kElementsMax, "keys have 32 bits");
-  if (ps.filter.has_budget()) budget_.emplace(ps.filter);
+  budget_ = budget_of(ps.filter);
 }
 
 Task<void> PartialPush::add(Range g, std::uint64_t samples) {
@@ -92,8 +92,10 @@ Task<void> PartialPush::choose(Now now) {
 void PartialPush::select(const Now& now, std::uint64_t most) {
   const std::span<const float> sum = sum_.all().data(), w = now.w.data();
   const double scale = now.eta / (mean_ ? static_cast<double>(samples_) : 1);
-  const double threshold = serving_.filter.threshold / std::sqrt(static_cast<double>(now.t));
-  const bool significant = serving_.filter.kind == Filter::Kind::Significant && !now.last;
+  const auto* const gaia = std::get_if<filter::Significant>(&serving_.filter);
+  const bool significant = gaia != nullptr && !now.last;
+  const double threshold =
+      significant ? gaia->threshold / std::sqrt(static_cast<double>(now.t)) : 0;
   const auto goes = [&](std::size_t i) {
     return sum[i] != 0 && (!significant || std::abs(scale * static_cast<double>(sum[i])) >
                                                threshold * std::abs(static_cast<double>(w[i])));
@@ -104,14 +106,14 @@ void PartialPush::select(const Now& now, std::uint64_t most) {
     if (sum[i] != 0) ++left_;
     if (goes(i)) chosen.push_back(static_cast<std::uint32_t>(i));
   }
-  if (serving_.filter.kind == Filter::Kind::Magnitude) {
+  if (std::holds_alternative<filter::Magnitude>(serving_.filter)) {
     // Of those that are 0 now by their own size.
     constexpr float kAlmostNothing = 1e-12F;
     keep_largest(chosen, most, [&](std::uint32_t i) {
       const float size = std::abs(sum[i]) / (std::abs(w[i]) + kAlmostNothing);
       return std::isnan(size) ? std::numeric_limits<float>::infinity() : size;
     });
-  } else if (serving_.filter.kind == Filter::Kind::Fifo && chosen.size() > most) {
+  } else if (std::holds_alternative<filter::Fifo>(serving_.filter) && chosen.size() > most) {
     std::ranges::rotate(chosen, std::ranges::lower_bound(chosen, next_));
     chosen.resize(most);
     if (most > 0) next_ = chosen.back() + 1;

@@ -96,10 +96,7 @@ Eta eta_of(const ServedOptions& options, std::uint64_t samples) {
       options.logical > 0
           ? options.round_batch
           : samples_per_update(options.ps, options.batch, options.workers, options.hosts);
-  // Gupta et al. 2016: a gradient is n updates late, and counts as much less.
-  const double height = c.kind == Consistency::Kind::Softsync
-                            ? options.eta / static_cast<double>(c.bound)
-                            : options.eta;
+  const double height = options.eta / static_cast<double>(rate_divisor(c));
   const Horizon horizon = horizon_of(samples, each, options.epochs, options.last_epoch);
   return [=](std::uint64_t version) {
     return eta(options.schedule, height, Step(version), horizon, options.workers);
@@ -134,8 +131,7 @@ Rule rule_at_servers(const Rule& rule, const ParameterServerOptions& ps, std::ui
         "or adam without --clip-norm",
         name_of(rule), rule.clip_norm > 0 ? fmt::format(" --clip-norm {}", rule.clip_norm) : "",
         to_string(ps.consistency)));
-  if (ps.consistency.kind == Consistency::Kind::Value &&
-      (rule.kind != RuleKind::Sgd || rule.own != nullptr))
+  if (limits_change(ps.consistency) && (rule.kind != RuleKind::Sgd || rule.own != nullptr))
     throw ConfigError(
         fmt::format("--consistency {} with --optimizer {}: how far a push will move a parameter is "
                     "known beforehand of sgd alone; take --optimizer sgd",
@@ -188,8 +184,7 @@ Task<void> served_node(Node& node, Learner& learner, CheckpointStore& checkpoint
     co_await with_group([&](TaskGroup& tasks) -> Task<> {
       tasks.spawn(directories.follow());
       tasks.spawn(server.run());
-      if (works != nullptr && options.ps.groups.by != Groups::By::Nobody)
-        tasks.spawn(works->serve_group());
+      if (works != nullptr && are_formed(options.ps.groups)) tasks.spawn(works->serve_group());
       if (journal != nullptr) tasks.spawn(tell_views(node, *journal, ended));
       tasks.spawn(work_then_end(node, works, tasks, ended));
       co_return;

@@ -259,9 +259,8 @@ Task<void> ServedGroup::reply(Holder member, std::uint64_t number, Order order) 
 // That the bound holds for each member, also those whom the servers do not know.
 void ServedGroup::note_use(NodeId member) const {
   const ParameterServerOptions& ps = options_.ps;
-  const bool read_now = ps.fetch.kind != Fetch::Kind::Every || ps.fetch.steps == 1;
-  if (ps.groups.by == Groups::By::Nobody || !read_now || moves_in_step(ps.consistency) ||
-      ps.consistency.kind != Consistency::Kind::Bounded)
+  const std::optional<std::uint64_t> bound = staleness_bound(ps.consistency);
+  if (!are_formed(ps.groups) || steps_of(ps.fetch) > 1 || moves_in_step(ps.consistency) || !bound)
     return;
   Event event;
   event.kind = EventKind::ReadServed;
@@ -269,7 +268,7 @@ void ServedGroup::note_use(NodeId member) const {
   event.group = kServing;
   event.a = round_.pass.step.value();
   event.b = round_.least;
-  event.c = ps.consistency.bound;
+  event.c = *bound;
   node_.env.record(event);
 }
 

@@ -76,7 +76,7 @@ Task<void> ServedWorker::train() {
   if (over_) co_return;
   group_.open();
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
-    const bool eager = options_.ps.fetch.kind == Fetch::Kind::Eager;
+    const bool eager = std::holds_alternative<fetch::Eager>(options_.ps.fetch);
     for (std::uint32_t k = 0; eager && k < cuts_.size(); ++k) tasks.spawn(follow(k));
     if (in_rounds()) tasks.spawn(follow_lost());
     while (share_.n > 0 && group_.leads()) {
@@ -197,7 +197,7 @@ Task<void> ServedWorker::compute_pass(ServedGroup::Pass pass, Range into, Score&
                   replica_.ledger.samples(pass.share)};
   const GradientTarget target{into};
   co_await learner_.gradient(node_.env, replica_.w(), target, std::move(portion), ready, score);
-  if (options_.ps.factors) co_await take_layers(ready);
+  if (options_.ps.push == PushForm::Factors) co_await take_layers(ready);
 }
 
 Task<void> ServedWorker::add_up() {
@@ -213,8 +213,7 @@ Task<void> ServedWorker::add_up() {
 Task<void> ServedWorker::advance() {
   const Time begin = node_.env.now();
   const std::uint64_t samples = share_.n;
-  const bool reads =
-      options_.ps.fetch.kind == Fetch::Kind::Every && steps_ >= options_.ps.fetch.steps;
+  const bool reads = !reads_when_stale(options_.ps.fetch) && steps_ >= steps_of(options_.ps.fetch);
   const bool pushes = reads || held_ >= options_.ps.push_every;
   stops_ = leaves();
   if (in_rounds()) {
@@ -240,7 +239,7 @@ Task<void> ServedWorker::push_all(bool asks, bool reads) {
   const std::uint64_t after = clock_ + held_;
   // Where pushes may have to wait a worker that reads at one server while it waits at another would
   // hold up those who wait for it to see what they changed.
-  const bool in_one = options_.ps.consistency.kind != Consistency::Kind::Value;
+  const bool in_one = !limits_change(options_.ps.consistency);
   const Visit pushes = [&](std::uint32_t k) {
     return push(k, asks, in_one && (reads || too_old(k, after)));
   };
@@ -258,8 +257,8 @@ Task<void> ServedWorker::push_all(bool asks, bool reads) {
 
 // For a worker that has made `clock` steps.
 bool ServedWorker::too_old(std::uint32_t shard, std::uint64_t clock) const {
-  return options_.ps.fetch.kind != Fetch::Kind::Every &&
-         had_[shard].least + options_.ps.consistency.bound < clock;
+  return reads_when_stale(options_.ps.fetch) &&
+         had_[shard].least + staleness_bound(options_.ps.consistency).value_or(0) < clock;
 }
 
 Task<void> ServedWorker::push(std::uint32_t shard, bool asks, bool reads) {
@@ -333,14 +332,14 @@ Task<void> ServedWorker::at_all_shards(Visit visit) {
 
 // That the bound holds also of what was read long ago.
 void ServedWorker::note_what_is_used() {
-  if (options_.ps.fetch.kind == Fetch::Kind::Every) return;
+  if (!reads_when_stale(options_.ps.fetch)) return;
   Event event;
   event.kind = EventKind::ReadServed;
   event.peer = node_.id;
   event.group = kServing;
   event.a = clock_;
   event.b = std::ranges::min(had_, {}, &Had::least).least;
-  event.c = options_.ps.consistency.bound;
+  event.c = staleness_bound(options_.ps.consistency).value_or(0);
   node_.env.record(event);
 }
 

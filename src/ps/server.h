@@ -275,7 +275,7 @@ class Server {
   Task<void> bury_lost(HostedShard& held, TaskGroup& tasks);
   // Whether something of what is in a worker's pushes may still wait there.
   bool held_back() const {
-    return options_.ps.filter.kind != Filter::Kind::None ||
+    return holds_back(options_.ps.filter) ||
            (options_.form != nullptr && options_.form->keeps_rest());
   }
 

@@ -28,7 +28,8 @@ Task<void> Server::answer_train(NodeId from, Ask ask, std::optional<Gradient> gr
   if (is_head(held) && dealt && answer.kind == Answer::Kind::Fine && ask.wants_read != 0) {
     const auto row = [&] { return held.state->table().find(from, ask.life); };
     const std::uint64_t before = held.announcements;
-    const bool backup = options_.ps.consistency.kind == Consistency::Kind::Backup;
+    const bool backup =
+        goes_by_steps(options_.ps.consistency) && !moves_in_step(options_.ps.consistency);
     const auto waits = [&] {
       return is_awaited(held, before) || (backup && held.state->waits(from)) ||
              !may_read_now(held, answer.clock);
@@ -40,7 +41,7 @@ Task<void> Server::answer_train(NodeId from, Ask ask, std::optional<Gradient> gr
       payload.parameters = held.state->parameters();
       answer.version = held.state->version();
       answer.least = least_of(held, answer.clock);
-      if (options_.ps.compensation.lambda > 0) held.read[from] = payload.parameters;
+      if (compensates(options_.ps.compensation)) held.read[from] = payload.parameters;
       if (ClockRow* const own = row()) {
         own->waits = false;
         own->unseen = 0;
@@ -69,7 +70,7 @@ std::uint64_t Server::least_of(const HostedShard& held, std::uint64_t otherwise)
 bool Server::may_read_now(HostedShard& held, std::uint64_t clock) const {
   const Consistency& c = options_.ps.consistency;
   if (in_rounds()) return may_read_round(held, clock);
-  if (!moves_in_step(c) && c.kind != Consistency::Kind::Bounded) return true;
+  if (!moves_in_step(c) && !staleness_bound(c)) return true;
   return may_read(c, table_of(held), clock, held.state->version(), held.state->waiting_pushes());
 }
 
@@ -94,7 +95,8 @@ Task<void> Server::answer_follow(NodeId from, Ask ask) {
 }
 
 void Server::record_read(const HostedShard& held, NodeId reader, std::uint64_t clock) {
-  if (options_.ps.consistency.kind != Consistency::Kind::Bounded) return;
+  const std::optional<std::uint64_t> bound = staleness_bound(options_.ps.consistency);
+  if (!bound) return;
   const std::optional<std::uint64_t> least = held.state->table().least(node_.membership.now());
   if (!least) return;
   Event event;
@@ -103,7 +105,7 @@ void Server::record_read(const HostedShard& held, NodeId reader, std::uint64_t c
   event.group = kServing;
   event.a = clock;
   event.b = *least;
-  event.c = options_.ps.consistency.bound;
+  event.c = *bound;
   // In step a clock may lag behind the version, after a server was lost with its shard.
   if (moves_in_step(options_.ps.consistency)) event.b = std::max(event.b, held.state->version());
   // Of a round all that comes before was in the parameters when it was dealt.
@@ -158,7 +160,7 @@ Task<void> Server::push(HostedShard& held, const Ask& ask, std::optional<Gradien
     record.complete = complete && !norms ? 1 : 0;
     record.version = version_after(options_.ps.consistency, table, state.version());
     // Where nobody waits the worker goes on, and uses its range again.
-    if (options_.ps.compensation.lambda > 0) {
+    if (compensates(options_.ps.compensation)) {
       gradient = co_await compensated(held, ask, *gradient);
     } else if (!complete && !goes_by_steps(options_.ps.consistency)) {
       gradient = co_await copy_of(*gradient);
@@ -175,7 +177,7 @@ Task<Admission> Server::admitted(HostedShard& held, const Ask& ask, double chang
   const auto row = [&] { return held.state->table().find(ask.worker, ask.life); };
   const auto admission = [&] {
     ClockTable others;
-    if (options_.ps.consistency.kind == Consistency::Kind::Value) others = table_of(held);
+    if (limits_change(options_.ps.consistency)) others = table_of(held);
     return admits(options_.ps.consistency, others, *row(), held.state->version(), ask.based_on,
                   change);
   };
@@ -208,24 +210,24 @@ Task<Gradient> Server::copy_of(const Gradient& gradient) {
 // g + lambda g g (w now - w then), of the mean gradient; g where w then is not known any more.
 Task<Gradient> Server::compensated(HostedShard& held, const Ask& ask, Gradient gradient) {
   constexpr float kKeep = 0.95F, kEpsilon = 1e-7F;  // of the mean square, as in the paper
-  const Compensation& by = options_.ps.compensation;
+  const bool adaptive = std::holds_alternative<compensation::Adaptive>(options_.ps.compensation);
   const auto then = held.read.find(ask.worker);
   const Elements n(gradient.bytes.size.value() / sizeof(float));
   auto own = std::make_shared<Arena>(node_.endpoint, n, substance_);
   const std::span<float> to = own->all().data();
-  if (by.adaptive) held.mean_square.resize(to.size(), 0);
+  if (adaptive) held.mean_square.resize(to.size(), 0);
   const auto* const g = reinterpret_cast<const float*>(gradient.bytes.data);
   const std::span<const float> now = held.state->parameters()->w.all().data();
   const std::span<const float> before =
       then == held.read.end() ? now : std::span<const float>(then->second->w.all().data());
-  const auto lambda = static_cast<float>(by.lambda);
+  const auto lambda = static_cast<float>(lambda_of(options_.ps.compensation));
   const float scale = plan_.mean ? 1 / static_cast<float>(ask.samples) : 1;
   co_await in_slices(node_.env, Work::Reduce, n.value(), g == nullptr, Order::Forward, 1,
                      [&](std::size_t from, std::size_t end) {
                        for (std::size_t i = from; i < end; ++i) {
                          const float mean = g[i] * scale;
                          float factor = lambda;
-                         if (by.adaptive) {
+                         if (adaptive) {
                            float& ms = held.mean_square[i];
                            ms = kKeep * ms + (1 - kKeep) * mean * mean;
                            factor = lambda / std::sqrt(ms + kEpsilon);
@@ -240,7 +242,7 @@ Task<Gradient> Server::compensated(HostedShard& held, const Ask& ask, Gradient g
 // Of plain SGD, to which the value bound is confined: eta max |g| / B.
 Task<double> Server::change_by(const Ask& ask, const std::optional<Gradient>& gradient) {
   double most = 0;
-  if (options_.ps.consistency.kind != Consistency::Kind::Value || ask.samples == 0) co_return most;
+  if (!limits_change(options_.ps.consistency) || ask.samples == 0) co_return most;
   const auto* const g = reinterpret_cast<const float*>(gradient->bytes.data);
   const std::size_t n = cuts_[ask.shard].n.value();
   co_await in_slices(node_.env, Work::Reduce, n, g == nullptr, Order::Forward, 1,
@@ -299,8 +301,8 @@ Task<bool> Server::share(HostedShard& held, const Ask& ask, Answer& answer, Task
   const Asking asks(*this, {ask.worker, ask.life}, ask.share);
   held.changed.notify_all();
   const auto scheduler = [&] { return held.state->scheduler(); };
-  const bool together = options_.ps.consistency.kind == Consistency::Kind::Bounded ||
-                        goes_by_steps(options_.ps.consistency);
+  const bool together =
+      staleness_bound(options_.ps.consistency) || goes_by_steps(options_.ps.consistency);
   const auto must_wait = [&] {
     if (held.busy) return true;
     if (!is_head(held) || !node_.membership.now().has(ask.worker, ask.life)) return false;

@@ -19,8 +19,6 @@ constexpr std::array<std::string_view, 4> kStragglerPolicies = {"all", "first", 
 constexpr std::array<std::string_view, 4> kOrders = {"fifo", "wfbp", "priority", "magnitude"};
 constexpr std::array<std::string_view, 2> kBalances = {"even", "auto"};
 constexpr std::array<std::string_view, 2> kKeeps = {"global", "worker"};
-constexpr std::array<std::string_view, 2> kPushes = {"gradients", "factors"};
-constexpr std::array<std::string_view, 3> kWeights = {"even", "staleness", "workers"};
 constexpr std::array<std::string_view, 2> kPaces = {"sync", "async"};
 constexpr std::array<std::string_view, 3> kCombines = {"none", "mean", "vote"};
 constexpr std::array<std::string_view, 2> kSwitch = {"yes", "no"};
@@ -92,19 +90,17 @@ std::vector<std::string> algorithms() {
 enum class SendOrder : std::uint8_t { Fifo, Wfbp, Priority, Magnitude };
 
 SendOrder order_of(const Recipe& r) {
-  if (r.ps.filter.kind == Filter::Kind::Magnitude) return SendOrder::Magnitude;
+  if (std::holds_alternative<filter::Magnitude>(r.ps.filter)) return SendOrder::Magnitude;
   if (r.priority) return SendOrder::Priority;
   return r.overlap ? SendOrder::Wfbp : SendOrder::Fifo;
 }
 
 void set_order(Recipe& r, SendOrder order) {
-  constexpr std::uint64_t kUsualRate = 1'000'000;  // bytes a second
-  const bool by_magnitude = r.ps.filter.kind == Filter::Kind::Magnitude;
+  const bool by_magnitude = std::holds_alternative<filter::Magnitude>(r.ps.filter);
   r.overlap = order == SendOrder::Wfbp || order == SendOrder::Priority;
   r.priority = order == SendOrder::Priority;
-  if (order == SendOrder::Magnitude && !by_magnitude)
-    r.ps.filter = parse_filter(fmt::format("magnitude:{}", kUsualRate));
-  if (order != SendOrder::Magnitude && by_magnitude) r.ps.filter = Filter{};
+  if (order == SendOrder::Magnitude && !by_magnitude) r.ps.filter = filter::Magnitude{};
+  if (order != SendOrder::Magnitude && by_magnitude) r.ps.filter = filter::None{};
 }
 
 std::array<Axis, kAxes> make_axes() {
@@ -193,10 +189,8 @@ std::array<Axis, kAxes> make_axes() {
        [](Recipe& r, std::string_view v) {
          r.encode.after = number<double>("--encode-after", v, "a number");
        }},
-      {"consistency",
-       "of servers: when a worker may read, and what an update is made of",
-       {"synchronous", "bounded:3", "softsync:2", "value:0.1", "reject:4", "backup:1", "async"},
-       [](const Recipe& r) { return to_string(r.ps.consistency); },
+      {"consistency", "of servers: when a worker may read, and what an update is made of",
+       values_of<Consistency>(), [](const Recipe& r) { return to_string(r.ps.consistency); },
        [](Recipe& r, std::string_view v) { r.ps.consistency = parse_consistency(v); }},
       {"servers",
        "processes of their own beside the workers; 0: each worker serves a part",
@@ -214,9 +208,10 @@ std::array<Axis, kAxes> make_axes() {
        [](const Recipe& r) { return fmt::format("{}", r.ps.push_every); },
        [](Recipe& r, std::string_view v) { r.ps.push_every = count("--push-every", v); }},
       {"push", "gradients, or of fully connected layers the factors that they are made of",
-       words(kPushes), [](const Recipe& r) { return name(kPushes, r.ps.factors); },
+       words(kPushFormNames.all()),
+       [](const Recipe& r) { return std::string(kPushFormNames.of(r.ps.push)); },
        [](Recipe& r, std::string_view v) {
-         r.ps.factors = choice<int>("--push", kPushes, v) == 1;
+         r.ps.push = choice<PushForm>("--push", kPushFormNames.all(), v);
        }},
       {"fetch",
        "when a worker reads from the servers: every so many steps; stale: when the bound asks for "
@@ -253,8 +248,11 @@ std::array<Axis, kAxes> make_axes() {
          r.ps.lower_momentum = choice<int>("--lower-momentum", kSwitch, v) == 0;
        }},
       {"weigh", "pushes to servers: all alike; one that is d - 1 updates late by 1/d; all by 1/P",
-       words(kWeights), [](const Recipe& r) { return name(kWeights, r.ps.weigh); },
-       [](Recipe& r, std::string_view v) { r.ps.weigh = choice<Weigh>("--weigh", kWeights, v); }},
+       words(kWeighNames.all()),
+       [](const Recipe& r) { return name(kWeighNames.all(), r.ps.weigh); },
+       [](Recipe& r, std::string_view v) {
+         r.ps.weigh = choice<Weigh>("--weigh", kWeighNames.all(), v);
+       }},
       {"filter",
        "what a worker pushes at once, while the rest waits: significant:V, what changes its "
        "parameter by more than V / sqrt(t) of it; magnitude:RATE or fifo:RATE, as much as so many "
@@ -292,10 +290,7 @@ std::array<Axis, kAxes> make_axes() {
        [](Recipe& r, std::string_view v) {
          r.peering.in_step = choice<int>("--pace", kPaces, v) == 0;
        }},
-      {"topology",
-       "which models can meet",
-       {"ring", "chain", "torus", "tree", "complete", "halton", "regular:3", "exponential",
-        "hypercube", "random"},
+      {"topology", "which models can meet", values_of<Topology>(),
        [](const Recipe& r) { return to_string(r.peering.topology); },
        [](Recipe& r, std::string_view v) { r.peering.topology = parse_topology(v); }},
       {"alpha",
@@ -415,9 +410,9 @@ std::vector<std::pair<std::string, std::string>> axes_of(const Recipe& recipe) {
   std::vector<std::pair<std::string, std::string>> all = {
       {"parallelism", "data"},
       {"optimization", each ? "decentral" : "central"},
-      {"schedule", sync                                                                ? "sync"
-                   : !each && recipe.ps.consistency.kind == Consistency::Kind::Bounded ? "bounded"
-                                                                                       : "async"},
+      {"schedule", sync                                              ? "sync"
+                   : !each && staleness_bound(recipe.ps.consistency) ? "bounded"
+                                                                     : "async"},
       {"encoding", encode_text(recipe.encode)}};
   for (const Axis& axis : axes()) all.emplace_back(axis.name, axis.get(recipe));
   return all;

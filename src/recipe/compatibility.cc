@@ -101,10 +101,7 @@ constexpr Exclusion kExclusions[] = {
     {"`--algorithm neighbours` with `--topology halton`, `exponential` or `random`",
      "who gives to a neighbour takes from it, or the mean of all would drift", "`--topology ring`",
      [](const Recipe& r, std::uint64_t) {
-       const Topology::Kind k = r.peering.topology.kind;
-       return r.peering.algorithm == Algorithm::Neighbours &&
-              (k == Topology::Kind::Halton || k == Topology::Kind::Exponential ||
-               k == Topology::Kind::Random);
+       return r.peering.algorithm == Algorithm::Neighbours && !is_symmetric(r.peering.topology);
      },
      [](Recipe& r, std::uint64_t) { r.peering.topology = {}; }},
     {"`--algorithm parts` or `stream` with `--local-steps` above 1",
@@ -118,18 +115,19 @@ constexpr Exclusion kExclusions[] = {
      "`--topology tree`",
      [](const Recipe& r, std::uint64_t) {
        return r.peering.algorithm == Algorithm::Tree &&
-              r.peering.topology.kind != Topology::Kind::Tree;
+              !std::holds_alternative<topology::Tree>(r.peering.topology);
      },
-     [](Recipe& r, std::uint64_t) { r.peering.topology = {Topology::Kind::Tree}; }},
+     [](Recipe& r, std::uint64_t) { r.peering.topology = topology::Tree{}; }},
     {"`--algorithm stream` with a `--topology` other than `complete` or `random`",
      "models that follow the gradients of some others alone drift away from the rest",
      "`--topology complete`",
      [](const Recipe& r, std::uint64_t) {
-       const Topology::Kind k = r.peering.topology.kind;
-       return r.peering.algorithm == Algorithm::Stream && k != Topology::Kind::Complete &&
-              k != Topology::Kind::Random;
+       const Topology& t = r.peering.topology;
+       return r.peering.algorithm == Algorithm::Stream &&
+              !std::holds_alternative<topology::Complete>(t) &&
+              !std::holds_alternative<topology::Random>(t);
      },
-     [](Recipe& r, std::uint64_t) { r.peering.topology = {Topology::Kind::Complete}; }},
+     [](Recipe& r, std::uint64_t) { r.peering.topology = topology::Complete{}; }},
     {"`--update decentral` with `--exchange auto`", "its costs are known of gradients alone",
      "`--exchange direct`",
      [](const Recipe& r, std::uint64_t) { return each_has_one(r) && r.exchange == Exchange::Auto; },
@@ -156,78 +154,79 @@ constexpr Exclusion kExclusions[] = {
      [](const Recipe& r, std::uint64_t) {
        const ParameterServerOptions& s = r.ps;
        return goes_by_steps(s.consistency) &&
-              (s.weigh != Weigh::Even || s.compensation.lambda > 0 || s.lower_momentum ||
-               s.push_every > 1 || s.fetch.steps > 1);
+              (s.weigh != Weigh::Even || compensates(s.compensation) || s.lower_momentum ||
+               s.push_every > 1 || steps_of(s.fetch) > 1);
      },
-     [](Recipe& r, std::uint64_t) { r.ps.consistency = {Consistency::Kind::Async}; }},
+     [](Recipe& r, std::uint64_t) { r.ps.consistency = consistency::Async{}; }},
     {"`--fetch` or `--push-every` above 1 with `--consistency value:D`",
      "others wait until a worker has seen what they changed", "`--consistency async`",
      [](const Recipe& r, std::uint64_t) {
-       return r.ps.consistency.kind == Consistency::Kind::Value &&
-              (r.ps.push_every > 1 || r.ps.fetch.steps > 1);
+       return limits_change(r.ps.consistency) && (r.ps.push_every > 1 || steps_of(r.ps.fetch) > 1);
      },
-     [](Recipe& r, std::uint64_t) { r.ps.consistency = {Consistency::Kind::Async}; }},
+     [](Recipe& r, std::uint64_t) { r.ps.consistency = consistency::Async{}; }},
     {"`--push factors` with `--push-every` above 1", "factors of several steps do not add up",
      "`--push-every 1`",
-     [](const Recipe& r, std::uint64_t) { return r.ps.factors && r.ps.push_every > 1; },
+     [](const Recipe& r, std::uint64_t) {
+       return r.ps.push == PushForm::Factors && r.ps.push_every > 1;
+     },
      [](Recipe& r, std::uint64_t) { r.ps.push_every = 1; }},
     {"`--push factors` with `--filter` or `--compress`",
      "factors are of one whole gradient, and none of their numbers stands for a parameter",
      "`--push gradients`",
-     [](const Recipe& r, std::uint64_t) { return r.ps.factors && in_parts(r.ps); },
-     [](Recipe& r, std::uint64_t) { r.ps.factors = false; }},
+     [](const Recipe& r, std::uint64_t) {
+       return r.ps.push == PushForm::Factors && in_parts(r.ps);
+     },
+     [](Recipe& r, std::uint64_t) { r.ps.push = PushForm::Gradients; }},
     {"`--filter` or `--barrier` with `--consistency synchronous`, `bounded:0`, `backup:B`, "
      "`value:D` or `reject:S`",
      "an update is one whole gradient of everyone there, or a push waits for readers, or is lost",
      "`--consistency async`",
      [](const Recipe& r, std::uint64_t) {
        const Consistency& c = r.ps.consistency;
-       return (r.ps.filter.kind != Filter::Kind::None || r.ps.barrier) &&
-              (goes_by_steps(c) || c.kind == Consistency::Kind::Value ||
-               c.kind == Consistency::Kind::Reject);
+       return (holds_back(r.ps.filter) || r.ps.barrier) &&
+              (goes_by_steps(c) || limits_change(c) || drops_late(c));
      },
-     [](Recipe& r, std::uint64_t) { r.ps.consistency = {Consistency::Kind::Async}; }},
+     [](Recipe& r, std::uint64_t) { r.ps.consistency = consistency::Async{}; }},
     {"as many backups in `--consistency backup:B` as workers, or more", "no gradient would count",
      "`--consistency synchronous` for one worker, else one less than there are",
      [](const Recipe& r, std::uint64_t workers) {
-       const Consistency& c = r.ps.consistency;
-       return c.kind == Consistency::Kind::Backup && c.bound >= workers;
+       const auto* const backup = std::get_if<consistency::Backup>(&r.ps.consistency);
+       return backup != nullptr && backup->backups >= workers;
      },
      [](Recipe& r, std::uint64_t workers) {
        if (workers > 1) {
-         r.ps.consistency.bound = workers - 1;
+         r.ps.consistency = consistency::Backup(workers - 1);
        } else {
-         r.ps.consistency = {Consistency::Kind::Synchronous};
+         r.ps.consistency = consistency::Synchronous{};
        }
      }},
     {"`--groups` with `--consistency backup:B`", "groups, and not workers, would be left out",
      "`--groups none`",
      [](const Recipe& r, std::uint64_t) {
-       return r.ps.consistency.kind == Consistency::Kind::Backup &&
-              r.ps.groups.by != Groups::By::Nobody;
+       return std::holds_alternative<consistency::Backup>(r.ps.consistency) &&
+              are_formed(r.ps.groups);
      },
-     [](Recipe& r, std::uint64_t) { r.ps.groups = Groups{}; }},
+     [](Recipe& r, std::uint64_t) { r.ps.groups = groups::Off{}; }},
     {"`--groups` of more workers than there are", "no group would be complete",
      "as many as there are workers",
      [](const Recipe& r, std::uint64_t workers) {
-       return r.ps.groups.by == Groups::By::Size && r.ps.groups.size > workers;
+       const auto* const sized = std::get_if<groups::Sized>(&r.ps.groups);
+       return sized != nullptr && sized->size > workers;
      },
      [](Recipe& r, std::uint64_t workers) {
-       r.ps.groups.size = static_cast<std::uint32_t>(workers);
+       r.ps.groups = groups::Sized{static_cast<std::uint32_t>(workers)};
      }},
     {"`--push factors` with `--groups`", "the members' factors do not add up", "`--groups off`",
      [](const Recipe& r, std::uint64_t) {
-       return r.ps.factors && r.ps.groups.by != Groups::By::Nobody;
+       return r.ps.push == PushForm::Factors && are_formed(r.ps.groups);
      },
-     [](Recipe& r, std::uint64_t) { r.ps.groups = Groups{}; }},
+     [](Recipe& r, std::uint64_t) { r.ps.groups = groups::Off{}; }},
     {"`--write-back 0`", "a group would never push", "`--write-back 1`",
      [](const Recipe& r, std::uint64_t) { return r.ps.write_back == 0; },
      [](Recipe& r, std::uint64_t) { r.ps.write_back = 1; }},
     {"`--write-back` above 1 without `--groups`", "nobody is between a worker and the servers",
      "`--write-back 1`",
-     [](const Recipe& r, std::uint64_t) {
-       return r.ps.write_back > 1 && r.ps.groups.by == Groups::By::Nobody;
-     },
+     [](const Recipe& r, std::uint64_t) { return r.ps.write_back > 1 && !are_formed(r.ps.groups); },
      [](Recipe& r, std::uint64_t) { r.ps.write_back = 1; }},
     {"`--write-back` above 1 with `--push-every` or `--fetch` other than 1",
      "a group pushes and reads when it writes back", "`--write-back 1`",
@@ -238,17 +237,13 @@ constexpr Exclusion kExclusions[] = {
     {"`--fetch stale` or `eager` without `--consistency bounded:S`, S above 0",
      "the bound says what is too old", "`--consistency bounded:3`",
      [](const Recipe& r, std::uint64_t) {
-       const Consistency& c = r.ps.consistency;
-       return r.ps.fetch.kind != Fetch::Kind::Every &&
-              (c.kind != Consistency::Kind::Bounded || c.bound == 0);
+       return reads_when_stale(r.ps.fetch) && staleness_bound(r.ps.consistency).value_or(0) == 0;
      },
-     [](Recipe& r, std::uint64_t) {
-       r.ps.consistency = {Consistency::Kind::Bounded, 3};
-     }},
+     [](Recipe& r, std::uint64_t) { r.ps.consistency = consistency::Bounded(3); }},
     {"`--fetch stale` or `eager` with `--push-every` above 1",
      "what the servers send would be without the steps that were not pushed", "`--push-every 1`",
      [](const Recipe& r, std::uint64_t) {
-       return r.ps.fetch.kind != Fetch::Kind::Every && r.ps.push_every > 1;
+       return reads_when_stale(r.ps.fetch) && r.ps.push_every > 1;
      },
      [](Recipe& r, std::uint64_t) { r.ps.push_every = 1; }},
     {"`--update servers` or `each` with `--order wfbp` or `priority`",
@@ -322,18 +317,16 @@ constexpr Exclusion kExclusions[] = {
     {"`--encode` with `--push factors`, `--filter` or `--compress`", "a push has one form",
      "`--encode fp32`",
      [](const Recipe& r, std::uint64_t) {
-       return serves(r) && encodes(r) && (r.ps.factors || in_parts(r.ps));
+       return serves(r) && encodes(r) && (r.ps.push == PushForm::Factors || in_parts(r.ps));
      },
      encode_no_more},
     {"`--encode` with `+ef` and `--consistency reject:S` or `backup:B`",
      "a push that is dropped would take with it what had waited since earlier ones",
      "`--consistency async`",
      [](const Recipe& r, std::uint64_t) {
-       const Consistency::Kind c = r.ps.consistency.kind;
-       return serves(r) && some_encoding(r, keeps_rest) &&
-              (c == Consistency::Kind::Reject || c == Consistency::Kind::Backup);
+       return serves(r) && some_encoding(r, keeps_rest) && drops_late(r.ps.consistency);
      },
-     [](Recipe& r, std::uint64_t) { r.ps.consistency = {Consistency::Kind::Async}; }},
+     [](Recipe& r, std::uint64_t) { r.ps.consistency = consistency::Async{}; }},
     {"`--encode-pulls` other than `fp16`, `bf16`, `qsgd:LEVELS` or `fp32`",
      "what is read is a model, and nobody keeps what was left out of it", "`--encode-pulls fp16`",
      [](const Recipe& r, std::uint64_t) { return !is_for_models(r.ps.pulls); },
@@ -359,7 +352,7 @@ constexpr Exclusion kExclusions[] = {
      "its partners change, and a difference is to what a neighbour has got before",
      "`--topology ring`",
      [](const Recipe& r, std::uint64_t) {
-       return mixes_encoded(r) && r.peering.topology.kind == Topology::Kind::Hypercube;
+       return mixes_encoded(r) && std::holds_alternative<topology::Hypercube>(r.peering.topology);
      },
      [](Recipe& r, std::uint64_t) { r.peering.topology = {}; }},
     {"`--mix-rate` without `--algorithm neighbours` and `--encode`",
@@ -497,8 +490,9 @@ constexpr Exclusion kExclusions[] = {
      [](const Recipe& r, std::uint64_t) {
        const ParameterServerOptions& s = r.ps;
        return r.shards > 0 && serves(r) &&
-              (!moves_in_step(s.consistency) || s.groups.by != Groups::By::Nobody || s.factors ||
-               in_parts(s) || encodes(r) || s.pulls != Encoding() || s.warm_start > 0);
+              (!moves_in_step(s.consistency) || are_formed(s.groups) ||
+               s.push == PushForm::Factors || in_parts(s) || encodes(r) || s.pulls != Encoding() ||
+               s.warm_start > 0);
      },
      [](Recipe& r, std::uint64_t) { r.shards = 0; }},
     {"`--shards` with an `--update` other than `owners` or `servers`",

@@ -5,8 +5,6 @@ namespace shoal {
 
 namespace {
 
-using Kind = Consistency::Kind;
-
 Recipe served(const ParameterServerOptions& ps) {
   Recipe recipe;
   recipe.updater = Updater::Servers;
@@ -29,7 +27,7 @@ std::vector<System> served_systems() {
                    "2016) and MXNet's dist_async (Chen et al. 2015)",
        .reference = "arXiv:0911.0491",
        .sentence = "every gradient is an update as soon as it comes to the server; nobody waits",
-       .recipe = served({.consistency = {Kind::Async}, .servers = 1}),
+       .recipe = served({.consistency = consistency::Async{}, .servers = 1}),
        .optimizer = "sgd"},
       {.name = "downpour",
        .aliases = {"distbelief"},
@@ -38,10 +36,10 @@ std::vector<System> served_systems() {
        .sentence =
            "workers push and fetch every few steps, move alone in between, and come and go; "
            "AdaGrad at the servers; one worker begins alone",
-       .recipe = served({.consistency = {Kind::Async},
+       .recipe = served({.consistency = consistency::Async{},
                          .servers = 1,
                          .push_every = 2,
-                         .fetch = {.steps = 2},
+                         .fetch = fetch::Every{2},
                          .warm_start = 20}),
        .optimizer = "adagrad"},
       {.name = "ssp",
@@ -51,9 +49,8 @@ std::vector<System> served_systems() {
        .sentence =
            "a worker waits while it is more than s steps ahead of the slowest; it reads when "
            "what it has is too old for that",
-       .recipe = served({.consistency = {Kind::Bounded, 3},
-                         .servers = 1,
-                         .fetch = {.kind = Fetch::Kind::Stale}}),
+       .recipe =
+           served({.consistency = consistency::Bounded(3), .servers = 1, .fetch = fetch::Stale{}}),
        .optimizer = "sgd"},
       {.name = "parameter-server",
        .year = 2014,
@@ -65,7 +62,7 @@ std::vector<System> served_systems() {
            "of a chain; `--filter` and `--compress` are its filters, and with `--groups` one "
            "worker "
            "of a group speaks for it",
-       .recipe = served({.consistency = {Kind::Bounded, 4}, .servers = 2, .copies = 2}),
+       .recipe = served({.consistency = consistency::Bounded(4), .servers = 2, .copies = 2}),
        .optimizer = "sgd"},
       {.name = "project-adam",
        .year = 2014,
@@ -74,7 +71,10 @@ std::vector<System> served_systems() {
            "Training System, OSDI 2014",
        .sentence = "asynchronous; of fully connected layers activations and errors are pushed, and "
                    "the servers, two of a chain, form the gradient",
-       .recipe = served({.consistency = {Kind::Async}, .servers = 2, .copies = 2, .factors = true}),
+       .recipe = served({.consistency = consistency::Async{},
+                         .servers = 2,
+                         .copies = 2,
+                         .push = PushForm::Factors}),
        .optimizer = "sgd"},
       {.name = "bosen",
        .year = 2015,
@@ -83,10 +83,10 @@ std::vector<System> served_systems() {
        .reference = "doi:10.1145/2806777.2806778",
        .sentence = "as petuum; a worker pushes no more bytes than a budget allows, and what "
                    "changes its parameter most goes first",
-       .recipe = served({.consistency = {Kind::Bounded, 3},
+       .recipe = served({.consistency = consistency::Bounded(3),
                          .servers = 1,
-                         .fetch = {.kind = Fetch::Kind::Eager},
-                         .filter = {Filter::Kind::Magnitude, 0, 1e7, 1e6}}),
+                         .fetch = fetch::Eager{},
+                         .filter = filter::Magnitude{.rate = 1e7}}),
        .optimizer = "sgd"},
       {.name = "mxnet",
        .year = 2015,
@@ -95,7 +95,7 @@ std::vector<System> served_systems() {
        .reference = "arXiv:1512.01274",
        .sentence = "the workers of a host add up their gradients, and push and read as one; this "
                    "is its dist_sync, `--consistency async` its dist_async",
-       .recipe = served({.servers = 1, .groups = {Groups::By::Host}})},
+       .recipe = served({.servers = 1, .groups = groups::Host{}})},
       {.name = "petuum",
        .aliases = {"essp"},
        .year = 2015,
@@ -103,9 +103,8 @@ std::vector<System> served_systems() {
                    "Consistency Models, AAAI 2015",
        .reference = "arXiv:1410.8043",
        .sentence = "as ssp; servers send what they have as soon as the slowest worker has advanced",
-       .recipe = served({.consistency = {Kind::Bounded, 3},
-                         .servers = 1,
-                         .fetch = {.kind = Fetch::Kind::Eager}}),
+       .recipe =
+           served({.consistency = consistency::Bounded(3), .servers = 1, .fetch = fetch::Eager{}}),
        .optimizer = "sgd"},
       {.name = "singa",
        .year = 2015,
@@ -121,7 +120,7 @@ std::vector<System> served_systems() {
                    "Iterative Analytics, SoCC 2015; Dai et al. 2015 (VAP)",
        .reference = "doi:10.1145/2806777.2806778",
        .sentence = "a push waits while what the slowest worker has not seen would reach a bound",
-       .recipe = served({.consistency = {Kind::Value, 0, 0.1}, .servers = 1}),
+       .recipe = served({.consistency = consistency::Value(0.1), .servers = 1}),
        .optimizer = "sgd"},
       {.name = "async-momentum",
        .year = 2016,
@@ -130,7 +129,8 @@ std::vector<System> served_systems() {
        .reference = "arXiv:1605.09774",
        .sentence = "asynchronous, with a momentum that is lower by what the workers bring by being "
                    "late",
-       .recipe = served({.consistency = {Kind::Async}, .servers = 1, .lower_momentum = true}),
+       .recipe =
+           served({.consistency = consistency::Async{}, .servers = 1, .lower_momentum = true}),
        .optimizer = "momentum"},
       {.name = "hierarchical",
        .year = 2016,
@@ -141,9 +141,9 @@ std::vector<System> served_systems() {
        .reference = "arXiv:1802.09941",
        .sentence = "one worker of each host serves the others, who do not wait for each other; it "
                    "writes back to the servers under a bounded delay",
-       .recipe = served({.consistency = {Kind::Bounded, 1},
+       .recipe = served({.consistency = consistency::Bounded(1),
                          .servers = 1,
-                         .groups = {Groups::By::Host},
+                         .groups = groups::Host{},
                          .write_back = 4}),
        .optimizer = "sgd"},
       {.name = "reject-stale",
@@ -152,7 +152,7 @@ std::vector<System> served_systems() {
                    "Revisiting Distributed Synchronous SGD, 2016",
        .reference = "arXiv:1604.00981",
        .sentence = "gradients that are too many updates late are dropped",
-       .recipe = served({.consistency = {Kind::Reject, 4}, .servers = 1}),
+       .recipe = served({.consistency = consistency::Reject(4), .servers = 1}),
        .optimizer = "sgd"},
       {.name = "rudra",
        .year = 2016,
@@ -162,7 +162,7 @@ std::vector<System> served_systems() {
        .sentence =
            "the server updates after P/n gradients of any workers, with a step n times smaller; "
            "`--consistency synchronous` is its hardsync, `--groups` its tree of servers",
-       .recipe = served({.consistency = {Kind::Softsync, 2}, .servers = 1}),
+       .recipe = served({.consistency = consistency::Softsync(2), .servers = 1}),
        .optimizer = "sgd"},
       {.name = "asp",
        .aliases = {"gaia"},
@@ -172,10 +172,10 @@ std::vector<System> served_systems() {
        .sentence = "the workers of a host are a site; between sites go updates that have come to "
                    "change their parameter by a part of it that shrinks with time; no clock is far "
                    "ahead, and a read waits for what was announced",
-       .recipe = served({.consistency = {Kind::Bounded, 3},
+       .recipe = served({.consistency = consistency::Bounded(3),
                          .servers = 1,
-                         .groups = {Groups::By::Host},
-                         .filter = {Filter::Kind::Significant, 0.01},
+                         .groups = groups::Host{},
+                         .filter = filter::Significant{0.01},
                          .barrier = true}),
        .optimizer = "sgd"},
       {.name = "consgd",
@@ -185,7 +185,8 @@ std::vector<System> served_systems() {
            "2017",
        .reference = "doi:10.1145/3035918.3035933",
        .sentence = "as ssp; every push counts 1/P",
-       .recipe = served({.consistency = {Kind::Bounded, 3}, .servers = 1, .weigh = Weigh::Workers}),
+       .recipe =
+           served({.consistency = consistency::Bounded(3), .servers = 1, .weigh = Weigh::Workers}),
        .optimizer = "sgd"},
       {.name = "dc-asgd",
        .year = 2017,
@@ -195,7 +196,9 @@ std::vector<System> served_systems() {
        .reference = "arXiv:1609.08326",
        .sentence = "asynchronous; a late gradient is corrected by what it would have been, by the "
                    "outer product of gradients in place of the Hessian",
-       .recipe = served({.consistency = {Kind::Async}, .servers = 1, .compensation = {0.04}}),
+       .recipe = served({.consistency = consistency::Async{},
+                         .servers = 1,
+                         .compensation = compensation::Constant{0.04}}),
        .optimizer = "sgd"},
       {.name = "dynsgd",
        .year = 2017,
@@ -204,8 +207,8 @@ std::vector<System> served_systems() {
            "2017",
        .reference = "doi:10.1145/3035918.3035933",
        .sentence = "as ssp; a push that is d - 1 updates late counts 1/d",
-       .recipe =
-           served({.consistency = {Kind::Bounded, 3}, .servers = 1, .weigh = Weigh::Staleness}),
+       .recipe = served(
+           {.consistency = consistency::Bounded(3), .servers = 1, .weigh = Weigh::Staleness}),
        .optimizer = "sgd"},
       {.name = "mxnet-mpi",
        .year = 2018,
@@ -214,7 +217,7 @@ std::vector<System> served_systems() {
        .reference = "arXiv:1801.03855",
        .sentence = "groups of workers: in step inside, asynchronous between them",
        .recipe =
-           served({.consistency = {Kind::Async}, .servers = 1, .groups = {Groups::By::Size, 2}}),
+           served({.consistency = consistency::Async{}, .servers = 1, .groups = groups::Sized{2}}),
        .optimizer = "sgd",
        .workers_min = 2},
   };

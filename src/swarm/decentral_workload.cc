@@ -72,20 +72,17 @@ Peering draw_peering(Random& random, std::size_t P) {
     p.overlap_steps = static_cast<std::uint32_t>(random.below(p.tau));
   p.in_step = mean || p.algorithm == Algorithm::Neighbours || p.algorithm == Algorithm::Learners ||
               random.chance(0.3);
-  constexpr std::array kSymmetric = {Topology::Kind::Chain,    Topology::Kind::Ring,
-                                     Topology::Kind::Torus,    Topology::Kind::Tree,
-                                     Topology::Kind::Complete, Topology::Kind::Hypercube};
-  p.topology.kind = kSymmetric[random.below(kSymmetric.size())];
-  if (p.algorithm == Algorithm::Gossip && random.chance(0.4))
-    p.topology.kind = Topology::Kind::Random;
+  const Topology symmetric[] = {topology::Chain{}, topology::Ring{},     topology::Torus{},
+                                topology::Tree{},  topology::Complete{}, topology::Hypercube{}};
+  p.topology = symmetric[random.below(std::size(symmetric))];
+  if (p.algorithm == Algorithm::Gossip && random.chance(0.4)) p.topology = topology::Random{};
   p.alpha = random.chance(0.5) ? kAuto : 0.5 / static_cast<double>(P);
   p.block_momentum = 0.5 * random.uniform();
   p.block_nesterov = random.chance(0.5);
   p.gossip = random.uniform();
   if (p.algorithm == Algorithm::Stream)
-    p.topology.kind = random.chance(0.5) ? Topology::Kind::Complete : Topology::Kind::Random;
-  if (p.algorithm == Algorithm::Scatter && random.chance(0.6))
-    p.topology.kind = Topology::Kind::Halton;
+    p.topology = random.chance(0.5) ? Topology(topology::Complete{}) : topology::Random{};
+  if (p.algorithm == Algorithm::Scatter && random.chance(0.6)) p.topology = topology::Halton{};
   p.adapt_alpha = random.chance(0.3);
   p.tau_down = static_cast<std::uint32_t>(random.below(5));
   p.learners = static_cast<std::uint32_t>(random.below(4));
@@ -99,8 +96,8 @@ Peering draw_peering(Random& random, std::size_t P) {
 // What is on its way of models that meet in a way that can be encoded, or of gradients.
 void draw_encoding(Random& random, DecentralJob& job) {
   const Peering& p = job.options.peering;
-  const bool mixes =
-      p.algorithm == Algorithm::Neighbours && p.topology.kind != Topology::Kind::Hypercube;
+  const bool mixes = p.algorithm == Algorithm::Neighbours &&
+                     !std::holds_alternative<topology::Hypercube>(p.topology);
   const bool can = mixes || p.algorithm == Algorithm::Average || p.algorithm == Algorithm::Block ||
                    p.algorithm == Algorithm::Stream;
   if (!can || random.chance(0.5)) return;

@@ -127,9 +127,7 @@ std::string judge(const ServedJob& job) {
       return fmt::format("shard {} is off by {} samples; {} are in a part", k, std::sqrt(squares),
                          partial);
     // Each server rejects for itself; the ledger has what the first one did.
-    const Consistency::Kind kind = job.served.ps.consistency.kind;
-    const bool drops = kind == Consistency::Kind::Reject || kind == Consistency::Kind::Backup;
-    if (!(drops && k > 0) && missing > dropped + partial + 0.01)
+    if (!(drops_late(job.served.ps.consistency) && k > 0) && missing > dropped + partial + 0.01)
       return fmt::format("in shard {} {} samples are missing; {} were dropped, {} in a part", k,
                          missing, dropped, partial);
   }
@@ -174,63 +172,73 @@ Task<void> node_program(Node& node, std::shared_ptr<ServedJob> job) {
 }
 
 Consistency draw_consistency(Random& random) {
-  Consistency c;
-  c.kind = static_cast<Consistency::Kind>(random.below(6));
-  c.bound = random.between(c.kind == Consistency::Kind::Softsync ? 1 : 0, 4);
-  c.change = 1 + 20 * random.uniform();
-  return c;
+  const std::uint64_t which = random.below(6);
+  const std::uint64_t bound = random.between(which == 1 ? 1 : 0, 4);
+  const double change = 1 + 20 * random.uniform();
+  const Consistency all[] = {consistency::Synchronous{},  consistency::Softsync(bound),
+                             consistency::Bounded(bound), consistency::Value(change),
+                             consistency::Reject(bound),  consistency::Async{}};
+  return all[which];
 }
 
 // How often workers push and read, of what goes with the consistency.
 void draw_pace(Random& random, ParameterServerOptions& ps) {
-  using Kind = Consistency::Kind;
   const Consistency& c = ps.consistency;
   if (random.chance(0.2)) ps.warm_start = random.between(1, 5);
-  if (goes_by_steps(c) || c.kind == Kind::Value || random.chance(0.4)) return;
-  if (c.kind == Kind::Bounded && random.chance(0.7)) {
-    ps.fetch.kind = random.chance(0.5) ? Fetch::Kind::Stale : Fetch::Kind::Eager;
+  if (goes_by_steps(c) || limits_change(c) || random.chance(0.4)) return;
+  if (staleness_bound(c) && random.chance(0.7)) {
+    if (random.chance(0.5)) {
+      ps.fetch = fetch::Stale{};
+    } else {
+      ps.fetch = fetch::Eager{};
+    }
     return;
   }
   ps.push_every = static_cast<std::uint32_t>(random.between(1, 4));
-  ps.fetch.steps = static_cast<std::uint32_t>(random.between(1, 4));
+  ps.fetch = fetch::Every{static_cast<std::uint32_t>(random.between(1, 4))};
 }
 
 // What is pushed at once, of what goes with the consistency.
 void draw_parts(Random& random, ParameterServerOptions& ps) {
-  using Kind = Consistency::Kind;
   const Consistency& c = ps.consistency;
   ps.compress = random.chance(0.2);
-  if (goes_by_steps(c) || c.kind == Kind::Value || c.kind == Kind::Reject) return;
+  if (goes_by_steps(c) || limits_change(c) || drops_late(c)) return;
   ps.barrier = random.chance(0.2);
   if (random.chance(0.5)) return;
-  ps.filter.kind = static_cast<Filter::Kind>(random.between(1, 3));
-  if (ps.filter.kind == Filter::Kind::Significant) {
-    ps.filter.threshold = 3 * random.uniform();
+  const std::uint64_t which = random.between(1, 3);
+  if (which == 1) {
+    ps.filter = filter::Significant{3 * random.uniform()};
     return;
   }
-  ps.filter.rate = std::exp(std::log(1e3) + random.uniform() * std::log(1e3));
-  ps.filter.burst = 64 + 1000 * random.uniform();
+  const double rate = std::exp(std::log(1e3) + random.uniform() * std::log(1e3));
+  const double burst = 64 + 1000 * random.uniform();
+  if (which == 2) {
+    ps.filter = filter::Magnitude{rate, burst};
+  } else {
+    ps.filter = filter::Fifo{rate, burst};
+  }
 }
 
 // What pushes and parameters are on their way: so that nothing is lost of counts, or waits.
 void draw_encodings(Random& random, ServedJob& job) {
-  const Consistency::Kind kind = job.served.ps.consistency.kind;
   static constexpr const char* kPulls[] = {"fp32", "fp16", "qsgd:256"};
   if (random.chance(0.3)) job.served.ps.pulls = parse_encoding(kPulls[random.below(3)]);
   if (in_parts(job.served.ps) || random.chance(0.5)) return;
   static constexpr const char* kSome[] = {"fp32+zstd", "fp16", "topk:0.2+ef", "onebit+ef",
                                           "twobit:2"};
-  const bool drops = kind == Consistency::Kind::Reject || kind == Consistency::Kind::Backup;
+  const bool drops = drops_late(job.served.ps.consistency);
   job.served.encode.as = parse_encoding(kSome[random.below(drops ? 2 : std::size(kSome))]);
   if (random.chance(0.2)) job.served.encode.after = 2 * random.uniform();
   job.N = Elements(random.between(64, 400));  // Shorter pieces go as they are.
 }
 
 void draw_groups(Random& random, ParameterServerOptions& ps, std::size_t nodes) {
-  if (random.chance(0.5) || ps.consistency.kind == Consistency::Kind::Backup) return;
-  ps.groups.by = random.chance(0.5) ? Groups::By::Host : Groups::By::Size;
-  if (ps.groups.by == Groups::By::Size)
-    ps.groups.size = static_cast<std::uint32_t>(random.between(1, nodes));
+  if (random.chance(0.5) || std::holds_alternative<consistency::Backup>(ps.consistency)) return;
+  if (random.chance(0.5)) {
+    ps.groups = groups::Host{};
+  } else {
+    ps.groups = groups::Sized{static_cast<std::uint32_t>(random.between(1, nodes))};
+  }
   if (ps.push_every == 1 && ps.fetch == Fetch() && random.chance(0.4))
     ps.write_back = static_cast<std::uint32_t>(random.between(2, 4));
 }
@@ -268,7 +276,7 @@ Scenario served_scenario(Seed seed) {
   job->served.ps.consistency = draw_consistency(random);
   Random last(seed, Purpose::Recipe, 2);
   if (P > 1 && last.chance(0.12))
-    job->served.ps.consistency = {Consistency::Kind::Backup, last.between(1, P - 1)};
+    job->served.ps.consistency = consistency::Backup(last.between(1, P - 1));
   draw_pace(random, job->served.ps);
   Random more(seed, Purpose::Recipe, 1);  // so that all else stays as it was drawn
   draw_parts(more, job->served.ps);
@@ -280,7 +288,7 @@ Scenario served_scenario(Seed seed) {
     job->served.rule.clip_norm = 1e9;
   // So that each gradient counts once.
   const Consistency& c = job->served.ps.consistency;
-  job->served.eta = c.kind == Consistency::Kind::Softsync ? static_cast<double>(c.bound) : 1;
+  job->served.eta = static_cast<double>(rate_divisor(c));
   job->served.mean = false;
   job->served.evaluate = true;
 

@@ -219,7 +219,7 @@ std::uint64_t period_of(const Recipe& recipe) {
   if (recipe.updater == Updater::Decentral) return recipe.peering.tau;
   if (recipe.updater != Updater::Servers) return 1;
   const ParameterServerOptions& ps = recipe.ps;
-  return std::uint64_t{ps.push_every} * ps.write_back * ps.fetch.steps;
+  return std::uint64_t{ps.push_every} * ps.write_back * steps_of(ps.fetch);
 }
 
 Task<void> train_worker(Node& node, Learner& learner, const TrainPlan& plan,

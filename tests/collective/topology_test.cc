@@ -29,6 +29,14 @@ TEST(TopologyTest, WhatIsNoneIsRefused) {
   EXPECT_NO_THROW(require_possible(parse_topology("regular:3"), 6));
 }
 
+TEST(TopologyTest, SymmetricOnesHaveSymmetricGraphs) {
+  for_each_alternative<Topology>([](const auto& topology) {
+    for (std::uint64_t t = 0; t < 3; ++t)
+      EXPECT_EQ(is_symmetric(graph_of(topology, 14, Seed(1), t)), is_symmetric(Topology(topology)))
+          << topology.kName;
+  });
+}
+
 TEST(TopologyTest, FixedOnesAreConnectedAndMixDoublyStochastically) {
   for (const char* const name : {"chain", "ring", "torus", "tree", "complete"})
     for (std::uint64_t P = 1; P <= 17; ++P) {
@@ -43,7 +51,7 @@ TEST(TopologyTest, RegularOnesAreOfTheirDegree) {
   for (std::uint32_t degree = 2; degree <= 5; ++degree)
     for (std::uint64_t P = degree + 1; P <= 20; ++P) {
       if (degree % 2 == 1 && P % 2 == 1) continue;
-      const Graph graph = graph_of({Topology::Kind::Regular, degree}, P, Seed(7));
+      const Graph graph = graph_of(topology::Regular(degree), P, Seed(7));
       EXPECT_TRUE(is_symmetric(graph));
       EXPECT_TRUE(is_doubly_stochastic(metropolis(graph)));
       for (const auto& to : graph) EXPECT_EQ(to.size(), degree) << P;
@@ -52,7 +60,7 @@ TEST(TopologyTest, RegularOnesAreOfTheirDegree) {
 
 TEST(TopologyTest, HaltonsOutDegreeIsLog2AndAllAreReached) {
   for (std::uint64_t P = 2; P <= 33; ++P) {
-    const Graph graph = graph_of({Topology::Kind::Halton}, P);
+    const Graph graph = graph_of(topology::Halton{}, P);
     EXPECT_TRUE(is_strongly_connected(graph)) << P;
     for (const auto& to : graph) EXPECT_EQ(to.size(), std::bit_width(P - 1)) << P;
   }
@@ -61,17 +69,17 @@ TEST(TopologyTest, HaltonsOutDegreeIsLog2AndAllAreReached) {
 TEST(TopologyTest, HypercubePartnersAreEachOthersAndChangeEveryStep) {
   for (std::uint64_t P = 1; P <= 16; ++P)
     for (std::uint64_t t = 0; t < 8; ++t) {
-      const Graph graph = graph_of({Topology::Kind::Hypercube}, P, Seed(0), t);
+      const Graph graph = graph_of(topology::Hypercube{}, P, Seed(0), t);
       EXPECT_TRUE(is_symmetric(graph));
       for (const auto& to : graph) EXPECT_LE(to.size(), 1U);
     }
-  EXPECT_NE(graph_of({Topology::Kind::Hypercube}, 8, Seed(0), 0),
-            graph_of({Topology::Kind::Hypercube}, 8, Seed(0), 1));
+  EXPECT_NE(graph_of(topology::Hypercube{}, 8, Seed(0), 0),
+            graph_of(topology::Hypercube{}, 8, Seed(0), 1));
 }
 
 TEST(TopologyTest, RandomPeersAreNeverOneself) {
   for (std::uint64_t t = 0; t < 50; ++t) {
-    const Graph graph = graph_of({Topology::Kind::Random}, 5, Seed(3), t);
+    const Graph graph = graph_of(topology::Random{}, 5, Seed(3), t);
     for (std::uint32_t r = 0; r < 5; ++r)
       EXPECT_THAT(graph[r], testing::Not(testing::Contains(Rank(r))));
   }
@@ -79,8 +87,8 @@ TEST(TopologyTest, RandomPeersAreNeverOneself) {
 
 TEST(TopologyTest, ARingOfThirdsContractsAsItsEigenvalueSays) {
   for (const std::size_t n : {4, 5, 8, 16}) {
-    const Mixing W = metropolis(graph_of({Topology::Kind::Ring}, n));
-    // The second largest eigenvalue belongs to the slowest wave around the ring.
+    const Mixing W = metropolis(graph_of(topology::Ring{}, n));
+    // The second largest eigenvalue, of the slowest wave around the ring.
     std::vector<double> x(n);
     for (std::size_t r = 0; r < n; ++r)
       x[r] = std::cos(2 * std::numbers::pi * static_cast<double>(r) / static_cast<double>(n));
@@ -98,9 +106,9 @@ TEST(TopologyTest, ARingOfThirdsContractsAsItsEigenvalueSays) {
 }
 
 TEST(TopologyTest, OnlyGraphsWithoutOddCyclesHaveTwoColours) {
-  EXPECT_FALSE(two_colours(graph_of({Topology::Kind::Ring}, 6)).empty());
-  EXPECT_TRUE(two_colours(graph_of({Topology::Kind::Ring}, 5)).empty());
-  EXPECT_FALSE(two_colours(graph_of({Topology::Kind::Tree}, 9)).empty());
+  EXPECT_FALSE(two_colours(graph_of(topology::Ring{}, 6)).empty());
+  EXPECT_TRUE(two_colours(graph_of(topology::Ring{}, 5)).empty());
+  EXPECT_FALSE(two_colours(graph_of(topology::Tree{}, 9)).empty());
 }
 
 }  // namespace

@@ -429,7 +429,7 @@ TEST(ButterflySgd, AfterLog2PStepsEveryUpdateHasMetEveryWorker) {
   for (std::size_t r = 0; r < 8; ++r) w[r][0] = static_cast<float>(r * r);
   const float mean = DecentralJob::mean(w)[0];
   for (std::uint64_t t = 0; t < 3; ++t) {
-    const Mixing W = metropolis(graph_of({Topology::Kind::Hypercube}, 8, Seed(0), t));
+    const Mixing W = metropolis(graph_of(topology::Hypercube{}, 8, Seed(0), t));
     Models mixed(8, std::vector<float>(1, 0.0F));
     for (std::size_t r = 0; r < 8; ++r)
       for (std::size_t q = 0; q < 8; ++q) mixed[r][0] += static_cast<float>(W[r][q]) * w[q][0];

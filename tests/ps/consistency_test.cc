@@ -9,12 +9,19 @@
 namespace shoal {
 namespace {
 
-using Kind = Consistency::Kind;
-
 ClockTable table(const std::vector<std::uint64_t>& clocks) {
   ClockTable t;
   for (std::uint32_t i = 0; i < clocks.size(); ++i) t.enter(NodeId(i), Incarnation(1), clocks[i]);
   return t;
+}
+
+std::string consistency_refused(const char* text) {
+  try {
+    parse_consistency(text);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
 }
 
 TEST(Consistency, IsReadAsItIsWritten) {
@@ -28,16 +35,53 @@ TEST(Consistency, WhatCannotBeIsRefusedWithWhatCan) {
        {"bounded", "bounded:", "bounded:-1", "bounded:x", "softsync:0", "value:0", "value:nan",
         "async:1", "synchronous:2", "backup:0", "backup", ""})
     EXPECT_THROW(parse_consistency(text), ConfigError) << text;
-  try {
-    parse_consistency("bunded:3");
-    FAIL();
-  } catch (const ConfigError& e) {
-    EXPECT_NE(std::string(e.what()).find("bounded"), std::string::npos) << e.what();
-  }
+  EXPECT_EQ(consistency_refused("bunded:3"),
+            "--consistency bunded:3: this is not known. Did you mean 'bounded'?");
+  EXPECT_EQ(consistency_refused("bounded"),
+            "--consistency bounded: expected bounded:STALENESS; STALENESS is a whole number from 0 "
+            "on (steps that a worker may be ahead of the slowest)");
+  EXPECT_EQ(consistency_refused("softsync:0"),
+            "--consistency softsync:0: n (updates to which P workers contribute): expected a whole "
+            "number from 1 on, not '0'");
+  EXPECT_EQ(consistency_refused("async:1"), "--consistency async:1: async takes no '1'");
+}
+
+TEST(Consistency, PredicatesSayWhatServersMayLeaveOut) {
+  using Texts = std::vector<std::string>;
+  const auto those = [](bool (*holds)(const Consistency&)) {
+    Texts names;
+    for (const char* const text : {"synchronous", "bounded:0", "bounded:3", "softsync:2",
+                                   "value:0.1", "reject:4", "backup:1", "async"})
+      if (holds(parse_consistency(text))) names.emplace_back(text);
+    return names;
+  };
+  EXPECT_EQ(those(moves_in_step), (Texts{"synchronous", "bounded:0"}));
+  EXPECT_EQ(those(goes_by_steps), (Texts{"synchronous", "bounded:0", "backup:1"}));
+  EXPECT_EQ(those(counts_clocks), (Texts{"synchronous", "bounded:0", "softsync:2", "backup:1"}));
+  EXPECT_EQ(those(drops_late), (Texts{"reject:4", "backup:1"}));
+  EXPECT_EQ(those(limits_change), (Texts{"value:0.1"}));
+  EXPECT_EQ(staleness_bound(parse_consistency("bounded:0")), 0U);
+  EXPECT_EQ(staleness_bound(parse_consistency("reject:4")), std::nullopt);
+  EXPECT_EQ(rate_divisor(parse_consistency("softsync:5")), 5U);
+  EXPECT_EQ(rate_divisor(parse_consistency("bounded:5")), 1U);
+}
+
+// Without clocks, and with workers that all pushed as often: what the papers count.
+TEST(Consistency, AnUpdateTakesSoManyPushes) {
+  const auto pushes = [](const char* text) {
+    return pushes_per_update(parse_consistency(text), 7);
+  };
+  EXPECT_EQ(pushes("synchronous"), 7U);
+  EXPECT_EQ(pushes("bounded:0"), 7U);
+  EXPECT_EQ(pushes("backup:2"), 5U);
+  EXPECT_EQ(pushes("backup:7"), 1U);
+  EXPECT_EQ(pushes("softsync:2"), 3U);
+  for (const char* const text : {"bounded:1", "value:0.1", "reject:4", "async"})
+    EXPECT_EQ(pushes(text), 1U) << text;
 }
 
 TEST(Consistency, BoundedWaitsOnlyWhoIsMoreThanTheBoundAhead) {
-  const Consistency c{Kind::Bounded, 3};
+  const Consistency c = consistency::Bounded(3);
   const ClockTable t = table({5, 9, 7});
   EXPECT_TRUE(may_read(c, t, 8, 0, 0));
   EXPECT_FALSE(may_read(c, t, 9, 0, 0));
@@ -46,13 +90,13 @@ TEST(Consistency, BoundedWaitsOnlyWhoIsMoreThanTheBoundAhead) {
 
 TEST(Consistency, NobodyWaitsInTheAsynchronousOnes) {
   const ClockTable t = table({0, 1000});
-  for (const Kind kind : {Kind::Async, Kind::Softsync, Kind::Reject, Kind::Value})
-    EXPECT_TRUE(may_read(Consistency{kind, 1, 0.1}, t, 1000, 0, 1));
+  for (const char* const text : {"async", "softsync:1", "reject:1", "value:0.1"})
+    EXPECT_TRUE(may_read(parse_consistency(text), t, 1000, 0, 1)) << text;
 }
 
 TEST(Consistency, BoundedByZeroIsSynchronous) {
-  const Consistency zero{Kind::Bounded, 0};
-  const Consistency sync{Kind::Synchronous};
+  const Consistency zero = consistency::Bounded(0);
+  const Consistency sync = consistency::Synchronous{};
   for (std::uint64_t a = 0; a < 4; ++a)
     for (std::uint64_t b = 0; b < 4; ++b)
       for (std::uint64_t version = 0; version < 4; ++version)
@@ -65,7 +109,7 @@ TEST(Consistency, BoundedByZeroIsSynchronous) {
 }
 
 TEST(Consistency, SynchronousMakesAnUpdateOfOnePushOfEachWorker) {
-  const Consistency c{Kind::Synchronous};
+  const Consistency c = consistency::Synchronous{};
   EXPECT_FALSE(completes(c, table({3, 2, 3}), 2, 2));
   EXPECT_TRUE(completes(c, table({3, 3, 3}), 3, 2));
   EXPECT_EQ(version_after(c, table({3, 3, 3}), 2), 3U);
@@ -77,21 +121,21 @@ TEST(Consistency, SoftsyncTakesAsManyAsTheWorkersDividedByN) {
   const ClockTable t = table({0, 0, 0, 0, 0, 0, 0, 0});
   for (std::uint64_t n = 1; n <= 10; ++n) {
     const std::uint64_t needed = std::max<std::uint64_t>(1, 8 / n);
-    const Consistency c{Kind::Softsync, n};
+    const Consistency c = consistency::Softsync(n);
     EXPECT_FALSE(completes(c, t, needed - 1, 0)) << n;
     EXPECT_TRUE(completes(c, t, needed, 0)) << n;
   }
 }
 
 TEST(Consistency, WhatIsOlderThanTheBoundIsRejected) {
-  const Consistency c{Kind::Reject, 2};
+  const Consistency c = consistency::Reject(2);
   ClockTable t = table({0});
   EXPECT_EQ(admits(c, t, t.rows[0], 7, 5, 0), Admission::Now);
   EXPECT_EQ(admits(c, t, t.rows[0], 8, 5, 0), Admission::Never);
 }
 
 TEST(Consistency, OfTheWorkersOfAStepTheFirstCountAndWhoIsLateIsDropped) {
-  const Consistency c{Kind::Backup, 1};
+  const Consistency c = consistency::Backup(1);
   ClockTable t = table({3, 3, 3, 2});
   EXPECT_FALSE(completes(c, t, 2, 2));
   EXPECT_TRUE(completes(c, t, 3, 2));
@@ -105,7 +149,7 @@ TEST(Consistency, OfTheWorkersOfAStepTheFirstCountAndWhoIsLateIsDropped) {
 }
 
 TEST(Consistency, AChangeWaitsWhileSomebodyAtWorkWouldMissTooMuch) {
-  const Consistency c{Kind::Value, 0, 1.0};
+  const Consistency c = consistency::Value(1.0);
   ClockTable t = table({0, 0});
   t.rows[1].unseen = 0.7;
   EXPECT_EQ(admits(c, t, t.rows[0], 0, 0, 0.2), Admission::Now);

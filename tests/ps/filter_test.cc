@@ -14,7 +14,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-std::string refused(const char* text) {
+std::string filter_refused(const char* text) {
   try {
     parse_filter(text);
   } catch (const ConfigError& error) {
@@ -27,24 +27,33 @@ TEST(FilterText, IsReadAsItIsWritten) {
   for (const char* const text : {"none", "significant:0", "significant:0.01", "magnitude:1000000",
                                  "fifo:20000:4096", "magnitude:100"})
     EXPECT_EQ(to_string(parse_filter(text)), text);
-  EXPECT_EQ(parse_filter("magnitude:1e6").burst, 1e5) << "a tenth of a second's";
-  EXPECT_EQ(parse_filter("magnitude:1").burst, 64) << "never so little that nothing fits";
+  const auto burst = [](const char* text) { return budget_of(parse_filter(text))->left(Time{}); };
+  EXPECT_EQ(burst("magnitude:1e6"), Bytes(100'000)) << "a tenth of a second's";
+  EXPECT_EQ(burst("magnitude:1"), Bytes(64)) << "never so little that nothing fits";
+  EXPECT_FALSE(budget_of(parse_filter("significant:1")));
 }
 
 TEST(FilterText, WhatIsNoFilterIsRefusedWithWhatIsOne) {
-  EXPECT_THAT(refused("magnitud:5"), AllOf(HasSubstr("magnitud:5"), HasSubstr("'magnitude'")));
-  EXPECT_THAT(refused("none:1"), HasSubstr("without a number"));
-  for (const char* const text : {"significant", "significant:-0.1", "significant:x",
-                                 "significant:0.1:2", "significant:nan", "significant:inf"})
-    EXPECT_THAT(refused(text), AllOf(HasSubstr(text), HasSubstr("significant:0.01"))) << text;
-  for (const char* const text : {"magnitude", "magnitude:0", "magnitude:-3", "fifo:1e6:63",
-                                 "fifo:1e6:", "fifo:1e6:100:1", "fifo:"})
-    EXPECT_THAT(refused(text), AllOf(HasSubstr(text), HasSubstr("RATE"))) << text;
+  EXPECT_THAT(filter_refused("magnitud:5"),
+              AllOf(HasSubstr("magnitud:5"), HasSubstr("'magnitude'")));
+  EXPECT_THAT(filter_refused("none:1"), HasSubstr("none takes no '1'"));
+  EXPECT_THAT(filter_refused("significant"), HasSubstr("expected significant:V"));
+  EXPECT_THAT(filter_refused("significant:0.1:2"), HasSubstr("'2' is one setting too many"));
+  for (const char* const text :
+       {"significant", "significant:-0.1", "significant:x", "significant:nan", "significant:inf"})
+    EXPECT_THAT(filter_refused(text), AllOf(HasSubstr(text), HasSubstr("part of the parameter")))
+        << text;
+  EXPECT_THAT(filter_refused("magnitude"), HasSubstr("expected magnitude:RATE[:BURST]"));
+  EXPECT_THAT(filter_refused("fifo:1e6:100:1"), HasSubstr("'1' is one setting too many"));
+  for (const char* const text : {"magnitude:0", "magnitude:-3", "fifo:"})
+    EXPECT_THAT(filter_refused(text), AllOf(HasSubstr(text), HasSubstr("bytes a second"))) << text;
+  for (const char* const text : {"fifo:1e6:63", "fifo:1e6:"})
+    EXPECT_THAT(filter_refused(text), AllOf(HasSubstr(text), HasSubstr("a number from 64 on")))
+        << text;
 }
 
 TEST(Budget, InAnyWindowNoMoreIsSpentThanRateTimesWindowAndBurst) {
-  const Filter filter = parse_filter("magnitude:1e6:5e3");
-  Budget budget(filter);
+  Budget budget = budget_of(parse_filter("magnitude:1e6:5e3")).value();
   Random random(Seed(1), Purpose::Test);
   struct Spent {
     double at, bytes;
@@ -72,7 +81,7 @@ TEST(Budget, InAnyWindowNoMoreIsSpentThanRateTimesWindowAndBurst) {
 }
 
 TEST(Budget, SaysWhenThereWillBeEnough) {
-  Budget budget(parse_filter("fifo:1000:100"));
+  Budget budget = budget_of(parse_filter("fifo:1000:100")).value();
   const Time now{};
   budget.spend(now, Bytes(100));
   EXPECT_EQ(budget.left(now), Bytes(0));

@@ -61,17 +61,25 @@ TEST(Groups, AreNamedAsTheyAreSaid) {
     EXPECT_EQ(to_string(parse_groups(groups)), groups);
   for (const char* const wrong : {"", "0", "-1", "hosts", "4x", "2.5"})
     EXPECT_THROW(parse_groups(wrong), ConfigError) << wrong;
+  try {
+    parse_groups("hsot");
+    FAIL() << "it was taken";
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(),
+                 "--groups hsot: size (workers of a group): expected a whole number from 1 on, not "
+                 "'hsot'; or take off or host");
+  }
 }
 
 TEST(Groups, APushHasTheSamplesOfAllMembers) {
   ParameterServerOptions ps;
-  ps.consistency = {Consistency::Kind::Async};
+  ps.consistency = consistency::Async{};
   EXPECT_EQ(samples_per_update(ps, 10, 6, 3), 10U);
   ps.groups = parse_groups("host");
   EXPECT_EQ(samples_per_update(ps, 10, 6, 3), 20U);
   ps.groups = parse_groups("6");
   EXPECT_EQ(samples_per_update(ps, 10, 6, 3), 60U);
-  ps.consistency = {Consistency::Kind::Synchronous};
+  ps.consistency = consistency::Synchronous{};
   for (const char* const groups : {"off", "host", "4"}) {
     ps.groups = parse_groups(groups);
     EXPECT_EQ(samples_per_update(ps, 10, 6, 3), 60U) << groups;

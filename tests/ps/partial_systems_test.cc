@@ -188,8 +188,8 @@ TEST_F(PartialSystems, GaiaSendsLessAndComesAsFar) {
   samples = 1920;
   problem.noise = 0.3;
   ServedOptions gaia = like("gaia"), all = like("gaia");
-  gaia.ps.filter.threshold = 0.3;
-  all.ps.filter = Filter();
+  gaia.ps.filter = filter::Significant{0.3};
+  all.ps.filter = filter::None{};
   const auto some = run(gaia, 4), plain = run(all, 4);
   EXPECT_LT(some->pushes.bytes() * 2, plain->pushes.bytes());
   EXPECT_LT(loss(*some), 1.2 * loss(*plain));
@@ -199,8 +199,8 @@ TEST_F(PartialSystems, BetweenSitesOfGaiaGoesOnlyWhatIsSignificantOfTheirSum) {
   samples = 5760;
   problem.noise = 0.3;
   ServedOptions gaia = like("gaia"), all = like("gaia");
-  gaia.ps.filter.threshold = 0.3;
-  all.ps.filter = Filter();
+  gaia.ps.filter = filter::Significant{0.3};
+  all.ps.filter = filter::None{};
   on_host = 3;
   const auto sites = run(gaia, 6), whole = run(all, 6);
   EXPECT_EQ(sites->pushes.by.size(), 2U) << "one worker speaks for each site";

@@ -60,10 +60,10 @@ class ServedGroups : public testing::Test {
 
 TEST_F(ServedGroups, OneGroupIsSynchronousBitForBit) {
   options.epochs = 2;
-  ps.consistency = {Consistency::Kind::Synchronous};
+  ps.consistency = consistency::Synchronous{};
   run(cluster(1, 4, 1));
   const std::vector<float> expected = result();
-  ps.consistency = {Consistency::Kind::Async};
+  ps.consistency = consistency::Async{};
   ps.groups = parse_groups("4");
   const Outcome outcome = run(cluster(1, 4, 1));
   EXPECT_EQ(result(), expected);
@@ -82,7 +82,7 @@ TEST_F(ServedGroups, OfOneWorkerEachAreAsynchronousBitForBit) {
 }
 
 TEST_F(ServedGroups, InStepAreOneWorkerOnTheGlobalBatch) {
-  ps.consistency = {Consistency::Kind::Synchronous};
+  ps.consistency = consistency::Synchronous{};
   options.epochs = 2;
   // Two groups of six workers are not equal in size.
   for (const char* const groups : {"host", "2", "4"}) {

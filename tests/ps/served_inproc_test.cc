@@ -59,7 +59,7 @@ TEST(ServedInproc, EveryConsistencyEndsWithTheSameParametersEverywhere) {
 
 TEST(ServedInproc, AServerIsKilledAndTheNextHolderServes) {
   ServedJob job;
-  job.options.ps.consistency.kind = Consistency::Kind::Synchronous;
+  job.options.ps.consistency = consistency::Synchronous{};
   job.options.ps.copies = 2;
   job.samples = 2400;
   const InprocOptions options = nodes(job, 3, 4, 2);

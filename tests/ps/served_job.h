@@ -18,7 +18,7 @@ namespace shoal {
 inline constexpr Seed kServedSeed{11};
 
 struct ServedJob {
-  ServedJob() { options.ps.consistency.kind = Consistency::Kind::Async; }
+  ServedJob() { options.ps.consistency = consistency::Async{}; }
 
   ServedOptions options{.batch = 6};
   QuadraticOptions problem{.seed = kServedSeed, .dimensions = Elements(100)};

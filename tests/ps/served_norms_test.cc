@@ -18,7 +18,7 @@ Rule clipped(RuleKind kind, double norm) {
 class ServedNorms : public testing::Test {
  protected:
   ServedNorms() {
-    job.options.ps.consistency.kind = Consistency::Kind::Synchronous;
+    job.options.ps.consistency = consistency::Synchronous{};
     job.options.eta = 0.02;
     job.samples = 120;
   }

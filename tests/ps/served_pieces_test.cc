@@ -42,7 +42,7 @@ TEST_F(ServedPieces, AreAllOfTheRangeInOrder) {
 }
 
 TEST_F(ServedPieces, InStepEqualOneWorkerOnTheGlobalBatch) {
-  job.options.ps.consistency.kind = Consistency::Kind::Synchronous;
+  job.options.ps.consistency = consistency::Synchronous{};
   World world(served_cluster(job, 1, 2), {.seed = kServedSeed});
   run_served(job, world);
   job.expect_near(NodeId(1), 4);
@@ -66,7 +66,7 @@ TEST_F(ServedPieces, AreOfOneVersionWhoeverElsePushes) {
 
 // The update takes as long as the way back. Without overlap a step would take both.
 TEST_F(ServedPieces, ComeWhileTheUpdateGoesOn) {
-  job.options.ps.consistency.kind = Consistency::Kind::Synchronous;
+  job.options.ps.consistency = consistency::Synchronous{};
   job.problem.dimensions = kPiece * 8;
   job.samples = 6;
   Cluster cluster = served_cluster(job, 1, 1);
@@ -84,7 +84,7 @@ TEST_F(ServedPieces, ComeWhileTheUpdateGoesOn) {
 }
 
 TEST_F(ServedPieces, AServerIsKilledWhileItsParametersAreRead) {
-  job.options.ps.consistency.kind = Consistency::Kind::Synchronous;
+  job.options.ps.consistency = consistency::Synchronous{};
   job.options.ps.copies = 2;
   World whole(served_cluster(job, 2, 2), {.seed = kServedSeed});
   run_served(job, whole);
@@ -122,7 +122,7 @@ TEST_F(ServedPieces, BetweenThreads) {
     for (const NodeEnd& end : world.run(job.program()))
       EXPECT_EQ(end.how, NodeEnd::How::Returned) << consistency;
     EXPECT_EQ(job.results[NodeId(1)], job.results[NodeId(2)]) << consistency;
-    if (job.options.ps.consistency.kind == Consistency::Kind::Synchronous)
+    if (job.options.ps.consistency == Consistency(consistency::Synchronous{}))
       job.expect_near(NodeId(1), 4);
   }
 }

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 class Rounds : public testing::Test {
  protected:
   Rounds() {
-    job.options.ps.consistency.kind = Consistency::Kind::Synchronous;
+    job.options.ps.consistency = consistency::Synchronous{};
     job.options.rule = default_rule(RuleKind::Momentum);
     job.options.eta = 0.02;
     job.options.epochs = 2;

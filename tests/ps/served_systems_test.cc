@@ -72,7 +72,8 @@ TEST_F(Systems, DownpourPushesOnceForSeveralSteps) {
   o.ps.warm_start = 0;
   const Run every = run(o, 4);
   EXPECT_NEAR(static_cast<double>(every.staleness.pushes), 480.0 / 6 / 2, 4);
-  o.ps.push_every = o.ps.fetch.steps = 1;
+  o.ps.push_every = 1;
+  o.ps.fetch = fetch::Every{1};
   const Run one = run(o, 4);
   EXPECT_EQ(one.staleness.pushes, 480U / 6);
   EXPECT_LT(every.messages, one.messages);
@@ -81,7 +82,8 @@ TEST_F(Systems, DownpourPushesOnceForSeveralSteps) {
 TEST_F(Systems, DownpourWithOneWorkerThatPushesAndFetchesEveryStepIsSgd) {
   ServedOptions o = like("downpour");
   o.rule = Rule();
-  o.ps.push_every = o.ps.fetch.steps = 1;
+  o.ps.push_every = 1;
+  o.ps.fetch = fetch::Every{1};
   ServedOptions plain{.batch = 6};
   EXPECT_EQ(run(o, 1).w, run(plain, 1).w);
 }
@@ -97,9 +99,9 @@ TEST_F(Systems, DownpourBeginsWithOneWorker) {
 TEST_F(Systems, AWorkerThatReadsSeldomMovesAloneInBetween) {
   // With one worker the server's steps follow the worker's own: both give the same result.
   ServedOptions o{.batch = 6};
-  o.ps.consistency.kind = Consistency::Kind::Async;
+  o.ps.consistency = consistency::Async{};
   const Run always = run(o, 1);
-  o.ps.fetch.steps = 8;
+  o.ps.fetch = fetch::Every{8};
   o.ps.push_every = 1;
   const Run seldom = run(o, 1);
   ASSERT_EQ(always.w.size(), seldom.w.size());
@@ -124,10 +126,10 @@ TEST_F(Systems, SspReadsOnlyWhenItMust) {
 TEST_F(Systems, NobodyWaitsWhileTheSpreadIsWithinTheBound) {
   // Workers of one speed are never more than a step apart.
   ServedOptions free = like("ssp");
-  free.ps.consistency = {Consistency::Kind::Async};
+  free.ps.consistency = consistency::Async{};
   free.ps.fetch = Fetch();
   ServedOptions bound = free;
-  bound.ps.consistency = {Consistency::Kind::Bounded, 3};
+  bound.ps.consistency = consistency::Bounded(3);
   const auto last = [](const Run& r) { return r.steps.at(NodeId(1)).back(); };
   EXPECT_LE(last(run(bound, 4)), last(run(free, 4)) + 5ms);
 }
@@ -146,17 +148,17 @@ TEST_F(Systems, LateUpdatesCountLessWithDynsgdAndItsLossIsLowerThanSsps) {
   samples = 1800;
   ServedOptions ssp = like("ssp");
   ssp.ps.fetch = Fetch();
-  ssp.ps.consistency.bound = 8;
+  ssp.ps.consistency = consistency::Bounded(8);
   ssp.eta = 0.4;
   ServedOptions dynsgd = like("dynsgd");
-  dynsgd.ps.consistency.bound = 8;
+  dynsgd.ps.consistency = consistency::Bounded(8);
   dynsgd.eta = 0.4;
   EXPECT_LT(loss(run(dynsgd, 6, 4)), loss(run(ssp, 6, 4)));
 }
 
 TEST_F(Systems, WithOneWorkerEveryWeightIsOne) {
   ServedOptions plain{.batch = 6};
-  plain.ps.consistency.kind = Consistency::Kind::Async;
+  plain.ps.consistency = consistency::Async{};
   const std::vector<float> expected = run(plain, 1).w;
   EXPECT_EQ(run(like("dynsgd"), 1).w, expected);
   EXPECT_EQ(run(like("consgd"), 1).w, expected);
@@ -166,17 +168,17 @@ TEST_F(Systems, WithOneWorkerEveryWeightIsOne) {
 
 TEST_F(Systems, WithoutDelayDcAsgdIsSgdBitForBit) {
   ServedOptions plain{.batch = 6};
-  plain.ps.consistency.kind = Consistency::Kind::Async;
+  plain.ps.consistency = consistency::Async{};
   const std::vector<float> expected = run(plain, 1).w;
   EXPECT_EQ(run(like("dc-asgd"), 1).w, expected);
   ServedOptions adaptive = like("dc-asgd");
-  adaptive.ps.compensation = {2, true};
+  adaptive.ps.compensation = compensation::Adaptive{2};
   EXPECT_EQ(run(adaptive, 1).w, expected);
 }
 
 TEST_F(Systems, LambdaIsWhatSetsDcAsgdApartFromAsgd) {
   ServedOptions none = like("dc-asgd");
-  none.ps.compensation.lambda = 0;
+  none.ps.compensation = compensation::Constant{0};
   EXPECT_EQ(run(none, 4).w, run(like("asgd"), 4).w);
   EXPECT_NE(run(like("dc-asgd"), 4).w, run(like("asgd"), 4).w);
 }
@@ -190,7 +192,7 @@ TEST_F(Systems, OnSoftmaxRegressionDcAsgdIsNearerToTheSequentialPath) {
     learner = &softmax;
     ServedOptions asgd = like("asgd"), dc = like("dc-asgd");
     asgd.eta = dc.eta = 0.5;
-    dc.ps.compensation.lambda = 1;
+    dc.ps.compensation = compensation::Constant{1};
     const std::vector<float> path = run(asgd, 1).w;
     const auto distance = [&](const Run& r) {
       double sum = 0;
@@ -266,7 +268,7 @@ TEST_F(Systems, StalenessOfSoftsyncIsAboutN) {
   noise = 0.05;
   for (const std::uint64_t n : {1, 2, 4, 8}) {
     ServedOptions o = like("rudra");
-    o.ps.consistency.bound = n;
+    o.ps.consistency = consistency::Softsync(n);
     const Staleness s = run(o, 8).staleness;
     const auto expected = static_cast<double>(n);
     EXPECT_GE(s.mean(), 0.8 * expected) << n;
@@ -279,8 +281,8 @@ TEST_F(Systems, StalenessOfSoftsyncIsAboutN) {
 
 TEST_F(Systems, SoftsyncOfAsManyAsThereAreWorkersIsAsynchronous) {
   ServedOptions soft = like("rudra"), async = like("asgd");
-  soft.ps.consistency.bound = 4;
-  soft.eta = 4 * async.eta;  // It makes a step of eta / n.
+  soft.ps.consistency = consistency::Softsync(4);
+  soft.eta = 4 * async.eta;  // It takes a step of eta / n.
   EXPECT_EQ(run(soft, 4).w, run(async, 4).w);
 }
 
@@ -292,7 +294,7 @@ TEST_F(Systems, PushedFactorsComeToWhatPushedGradientsDo) {
   ServedOptions factors = like("project-adam");
   factors.batch = 1;
   ServedOptions gradients = factors;
-  gradients.ps.factors = false;
+  gradients.ps.push = PushForm::Gradients;
   for (const std::size_t workers : {1, 4}) {
     const std::vector<float> expected = run(gradients, workers).w;
     const std::vector<float> formed = run(factors, workers).w;
@@ -327,7 +329,7 @@ TEST_F(Systems, OfAStepTheFirstWorkersCount) {
 
 TEST_F(Systems, WhatIsTooLateIsDroppedAndNeverApplied) {
   ServedOptions o = like("reject-stale");
-  o.ps.consistency.bound = 1;
+  o.ps.consistency = consistency::Reject(1);
   const Run rejecting = run(o, 6);
   EXPECT_LE(rejecting.staleness.most, 1U);
   EXPECT_LT(rejecting.staleness.pushes, 480U / 6);
@@ -337,7 +339,7 @@ TEST_F(Systems, SingaIsInStepOrNotByOneSetting) {
   const Run in_step = run(like("singa"), 4);
   EXPECT_EQ(in_step.staleness.most, 0U);
   ServedOptions async = like("singa");
-  async.ps.consistency.kind = Consistency::Kind::Async;
+  async.ps.consistency = consistency::Async{};
   EXPECT_GT(run(async, 4).staleness.mean(), 1);
 }
 

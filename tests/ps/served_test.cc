@@ -30,7 +30,7 @@ TEST_F(Served, OneWorkerIsSequentialSgd) {
 }
 
 TEST_F(Served, SynchronousServersEqualOneWorkerOnTheGlobalBatch) {
-  options.ps.consistency.kind = Consistency::Kind::Synchronous;
+  options.ps.consistency = consistency::Synchronous{};
   options.epochs = 2;
   for (const std::size_t S : {0, 1, 2}) {
     World world(cluster(S, 4), {.seed = kServedSeed});
@@ -40,11 +40,11 @@ TEST_F(Served, SynchronousServersEqualOneWorkerOnTheGlobalBatch) {
 }
 
 TEST_F(Served, BoundedByZeroIsSynchronousBitForBit) {
-  options.ps.consistency.kind = Consistency::Kind::Synchronous;
+  options.ps.consistency = consistency::Synchronous{};
   World sync(cluster(2, 4), {.seed = kServedSeed});
   run(sync);
   const std::vector<float> expected = results[NodeId(2)];
-  options.ps.consistency = {Consistency::Kind::Bounded, 0};
+  options.ps.consistency = consistency::Bounded(0);
   World zero(cluster(2, 4), {.seed = kServedSeed});
   run(zero);
   EXPECT_EQ(results[NodeId(2)], expected);
@@ -81,7 +81,7 @@ TEST_F(Served, TheRateOfFastWorkersDoesNotDependOnTheSlowest) {
 
 TEST_F(Served, ABoundHoldsFastWorkersToTheSlowest) {
   job.samples = 1200;
-  options.ps.consistency = {Consistency::Kind::Bounded, 3};
+  options.ps.consistency = consistency::Bounded(3);
   Cluster uneven = cluster(1, 4);
   uneven.stragglers.resize(5);
   uneven.stragglers[4] = {Straggler::Kind::Constant, 10};
@@ -93,7 +93,7 @@ TEST_F(Served, ABoundHoldsFastWorkersToTheSlowest) {
 
 TEST_F(Served, AKilledServersShardIsServedByTheNextInItsChain) {
   options.ps.copies = 2;
-  options.ps.consistency.kind = Consistency::Kind::Synchronous;
+  options.ps.consistency = consistency::Synchronous{};
   World world(cluster(3, 4), {.seed = kServedSeed});
   world.at(Time(20ms), [&] { world.kill(NodeId(1), false); });
   const Outcome outcome = run(world);
@@ -116,7 +116,7 @@ UpdateRule heavy_ball() {
 }
 
 TEST_F(Served, TheUsersOwnRuleUpdatesAtTheServers) {
-  options.ps.consistency.kind = Consistency::Kind::Synchronous;
+  options.ps.consistency = consistency::Synchronous{};
   options.rule = default_rule(RuleKind::Momentum);
   options.rule.momentum = 0.5;
   options.eta = 0.05;
@@ -131,7 +131,7 @@ TEST_F(Served, TheUsersOwnRuleUpdatesAtTheServers) {
 }
 
 TEST_F(Served, CopiesUpdatedByTheUsersOwnRuleAreTheSameBitForBit) {
-  options.ps.consistency.kind = Consistency::Kind::Synchronous;
+  options.ps.consistency = consistency::Synchronous{};
   options.ps.copies = 2;
   options.rule = own_rule(heavy_ball());
   World whole(cluster(3, 3), {.seed = kServedSeed});

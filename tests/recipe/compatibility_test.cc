@@ -32,7 +32,7 @@ void each_of_pushes(Recipe r, std::uint64_t workers, const Visit& visit) {
     for (const char* const filter : {"none", "significant:0.1"})
       for (const char* const groups : {"off", "4"})
         for (const std::uint32_t write_back : {0U, 1U, 3U}) {
-          r.ps.factors = factors;
+          r.ps.push = factors ? PushForm::Factors : PushForm::Gradients;
           r.ps.filter = parse_filter(filter);
           r.ps.groups = parse_groups(groups);
           r.ps.write_back = write_back;

@@ -110,9 +110,9 @@ TEST_F(SimulationTest, ServersInStepEqualAllReduceBitForBit) {
     plan.recipe = Recipe();
     plan.recipe.updater = Updater::Servers;
     EXPECT_EQ(run(learner).result.train.summary.params_sha256, expected);
-    plan.recipe.ps.consistency = {Consistency::Kind::Bounded, 0};
+    plan.recipe.ps.consistency = consistency::Bounded(0);
     EXPECT_EQ(run(learner).result.train.summary.params_sha256, expected);
-    plan.recipe.ps.consistency = {Consistency::Kind::Async};
+    plan.recipe.ps.consistency = consistency::Async{};
     EXPECT_NE(run(learner).result.train.summary.params_sha256, expected);
   }
 }
@@ -157,11 +157,11 @@ TEST_F(SimulationTest, BytesOfAStepThroughServersAreTheirFormula) {
     const double steps = 4096.0 / 8 / static_cast<double>(plan.workers);  // per worker
     return run(*phantom).result.train.summary.bytes_sent_per_worker / steps / kBytes;
   };
-  const Consistency async{Consistency::Kind::Async};
+  const Consistency async = consistency::Async{};
   EXPECT_NEAR(bytes_each({.consistency = async, .servers = 1}), 1, 0.1);
   EXPECT_NEAR(bytes_each({.consistency = async, .servers = 3}), 1, 0.1);
   EXPECT_NEAR(
-      bytes_each({.consistency = async, .servers = 1, .push_every = 4, .fetch = {.steps = 4}}),
+      bytes_each({.consistency = async, .servers = 1, .push_every = 4, .fetch = fetch::Every{4}}),
       0.25, 0.1);
   EXPECT_NEAR(bytes_each({}), 2 * 3.0 / 4, 0.05);
 }

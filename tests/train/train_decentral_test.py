@@ -128,7 +128,7 @@ class Refused(ServersTest):
                                                            "1.5"],
             r"--topology regular:5 with 4 workers.*complete": [*TINY, "--like", "d-psgd",
                                                                "--topology", "regular:5"],
-            r"topology 'rign' is not known.*Did you mean 'ring'": [*TINY, "--like", "d-psgd", "--topology", "rign"],
+            r"--topology rign: this is not known.*Did you mean 'ring'": [*TINY, "--like", "d-psgd", "--topology", "rign"],
             r"--local-steps, .* without --update decentral.*take --update decentral": [*TINY, "--local-steps", "5"],
             r"--save-every 5 with --update decentral.*leave it away": [*each, "--save-every", "5"],
         }
