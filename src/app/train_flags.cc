@@ -7,6 +7,7 @@
 #include "app/budget.h"
 #include "base/error.h"
 #include "base/parse.h"
+#include "data/dataset.h"
 #include "data/partition.h"
 #include "launch/ranks.h"
 #include "ps/served.h"
@@ -125,10 +126,7 @@ std::vector<Option> train_options(TrainFlags& f) {
        "gru, "
        "transformer, autoencoder, or a TorchScript file (*.pt)",
        &f.model},
-      {"--data",
-       "fashion-mnist, idx:DIR, cifar10:DIR, csv:FILE[:label=COLUMN], libsvm:FILE, text:FILE, "
-       "synthetic:KIND[,key=value]",
-       &f.data},
+      {"--data", dataset_forms(), &f.data},
       {"--epochs", "how often every sample is used", &f.epochs},
       {"--steps", "how many steps in all, in place of epochs", &f.steps},
       {"--budget",

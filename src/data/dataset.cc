@@ -1,32 +1,19 @@
 #include "data/dataset.h"
 
-#include <array>
+#include <fmt/core.h>
 
 #include "base/nearest.h"
 #include "data/formats.h"
 #include "data/parse.h"
 
 namespace shoal {
-namespace {
 
-struct Format {
-  std::string_view name;
-  std::string_view rest;  // the form of the rest, for messages
-  bool augments;          // whether its samples can be augmented
-  Dataset (*open)(std::string_view, const DatasetOptions&, const FileOpener&);
-};
-
-constexpr std::array kFormats{
-    Format{"fashion-mnist", "", true, open_fashion_mnist},
-    Format{"idx", ":DIR", true, open_idx},
-    Format{"cifar10", ":DIR", true, open_cifar10},
-    Format{"csv", ":FILE[:label=COLUMN]", false, open_csv},
-    Format{"libsvm", ":FILE", false, open_libsvm},
-    Format{"text", ":FILE", true, open_text},
-    Format{"synthetic", ":KIND[,key=value...]", false, open_synthetic},
-};
-
-}  // namespace
+std::string dataset_forms() {
+  std::string forms;
+  for (const DatasetFormat& format : kDatasetFormats)
+    forms += fmt::format("{}{}{}", forms.empty() ? "" : ", ", format.name, format.rest);
+  return forms;
+}
 
 Dataset open_dataset(const std::string& spec, const DatasetOptions& options,
                      const FileOpener& opener) {
@@ -40,7 +27,7 @@ Dataset open_dataset(const std::string& spec, const DatasetOptions& options,
   const std::size_t colon = spec.find(':');
   const std::string_view name = std::string_view(spec).substr(0, colon);
   std::vector<std::string> known;
-  for (const Format& format : kFormats) {
+  for (const DatasetFormat& format : kDatasetFormats) {
     known.emplace_back(format.name);
     if (format.name != name) continue;
     const std::string_view rest =

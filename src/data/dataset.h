@@ -37,6 +37,9 @@ struct DatasetOptions {
   double test_fraction = 0.1;  // held out of files without a test set
 };
 
+// "fashion-mnist, idx:DIR, ...", for --help.
+std::string dataset_forms();
+
 // Throws ConfigError for an invalid spec, DataError for unusable files.
 Dataset open_dataset(const std::string& spec, const DatasetOptions& options,
                      const FileOpener& opener);

@@ -1,6 +1,8 @@
-// The formats of open_dataset; private to this layer. `rest` is the text after "KIND:".
+// The formats of open_dataset; private to this layer. `rest` is the text after "KIND:". A new format
+// has a declaration and a row here.
 #pragma once
 
+#include <array>
 #include <string_view>
 
 #include "data/dataset.h"
@@ -17,5 +19,22 @@ Dataset open_libsvm(std::string_view rest, const DatasetOptions& options, const 
 Dataset open_text(std::string_view rest, const DatasetOptions& options, const FileOpener& opener);
 Dataset open_synthetic(std::string_view rest, const DatasetOptions& options,
                        const FileOpener& opener);
+
+struct DatasetFormat {
+  std::string_view name;
+  std::string_view rest;  // the form of the rest, for messages
+  bool augments;          // whether its samples can be augmented
+  Dataset (*open)(std::string_view, const DatasetOptions&, const FileOpener&);
+};
+
+inline constexpr std::array kDatasetFormats{
+    DatasetFormat{"fashion-mnist", "", true, open_fashion_mnist},
+    DatasetFormat{"idx", ":DIR", true, open_idx},
+    DatasetFormat{"cifar10", ":DIR", true, open_cifar10},
+    DatasetFormat{"csv", ":FILE[:label=COLUMN]", false, open_csv},
+    DatasetFormat{"libsvm", ":FILE", false, open_libsvm},
+    DatasetFormat{"text", ":FILE", true, open_text},
+    DatasetFormat{"synthetic", ":KIND[,key=value...]", false, open_synthetic},
+};
 
 }  // namespace shoal

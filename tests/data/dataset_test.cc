@@ -44,6 +44,12 @@ Dataset synthetic(const std::string& kind, Seed seed = Seed(1)) {
   return open_dataset("synthetic:" + kind, options, MemoryFiles().opener());
 }
 
+TEST(DatasetForms, ListEveryFormat) {
+  EXPECT_EQ(dataset_forms(),
+            "fashion-mnist, idx:DIR, cifar10:DIR, csv:FILE[:label=COLUMN], libsvm:FILE, text:FILE, "
+            "synthetic:KIND[,key=value...]");
+}
+
 TEST(Spec, WhatIsUnknownIsAnsweredWithTheNearestKnown) {
   EXPECT_EQ(refusal("fashion-mnits"),
             "'fashion-mnits' is not a dataset. Did you mean 'fashion-mnist'?");

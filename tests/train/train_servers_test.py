@@ -226,8 +226,8 @@ class Refused(ServersTest):
             r"--consistency value:0.1 with --optimizer momentum.*--optimizer sgd":
                 [*TINY, "--consistency", "value:0.1", "--optimizer", "momentum"],
             r"--weigh.*--consistency async": [*TINY, "--weigh", "staleness"],
-            r"--filter significant:-1: needed is significant:V, V from 0 on": [*TINY, "--filter", "significant:-1"],
-            r"--filter magnitude:0: needed is magnitude:RATE": [*TINY, "--filter", "magnitude:0"],
+            r"--filter significant:-1: v .* a number from 0 on, not '-1'": [*TINY, "--filter", "significant:-1"],
+            r"--filter magnitude:0: rate .* a number above 0, not '0'": [*TINY, "--filter", "magnitude:0"],
             r"--filter significnt:1.*Did you mean 'significant'": [*TINY, "--filter", "significnt:1"],
             r"--filter or --barrier with .*take --consistency async": [*TINY, "--filter", "significant:0.1"],
             r"--push factors with --filter or --compress.*take --push gradients":
@@ -235,7 +235,7 @@ class Refused(ServersTest):
             r"--filter, .* without --update servers": [*alone, "--filter", "significant:0.1"],
             r"--groups, .* without --update servers.*take --update servers": [*alone, "--groups", "host"],
             r"--groups of more workers than there are.*take --groups 2": [*TINY, "--groups", "3"],
-            r"--groups 0: needed is host, a number": [*TINY, "--groups", "0"],
+            r"--groups 0: size .* from 1 on, not '0'; or take off or host": [*TINY, "--groups", "0"],
             r"--write-back above 1 without --groups": [*TINY, "--write-back", "2"],
             r"--write-back 0.*take --write-back 1": [*TINY, "--write-back", "0"],
         }
