@@ -83,8 +83,8 @@ ExitCode run_calibrate(CalibrateFlags o) {
   TorchLearnerOptions options = run.learner_options();
   options.bucket_bytes = kEachTensor;
   const std::optional<TorchPlugin> torch = make_learner(run, options);
-  // The most expensive encoding that `auto` may choose.
-  if (encoding.kind == Encoding::Kind::Auto) encoding = parse_encoding("onebit+ef");
+  if (const std::string_view other = traits(encoding).measured_as; !other.empty())
+    encoding = parse_encoding(other);
   CalibrateOptions how;
   how.batches = batches;
   how.samples = run.dataset.train->size();

@@ -1,20 +1,15 @@
-// adacomp: of each bin those elements that reach its largest once the latest gradient is added
-// again: |e + 2 g| >= max |e + g|. Chen et al., "AdaComp: adaptive residual gradient compression
-// for data-parallel distributed training", AAAI 2018, arXiv:1712.02679. The rest is kept.
-//
-// Sent is the sign of e + g, for the mean of the bins' largest. How many are sent adapts itself;
-// expected() takes it for five of a bin.
+#include "codec/adacomp.h"
+
 #include <algorithm>
 
-#include "codec/codecs.h"
 #include "codec/signs.h"
 
 namespace shoal {
 namespace {
 
-class Adacomp final : public Signs {
+class AdacompCodec final : public Signs {
  public:
-  Adacomp(std::uint32_t bin, Width width)
+  AdacompCodec(std::uint32_t bin, Width width)
       : Signs("adacomp", std::min(0.5, 5.0 / bin), width), bin_(bin) {}
 
  private:
@@ -45,8 +40,8 @@ class Adacomp final : public Signs {
 
 }  // namespace
 
-std::unique_ptr<Codec> make_adacomp(std::uint32_t bin, Width width) {
-  return std::make_unique<Adacomp>(bin, width);
+std::unique_ptr<Codec> Adacomp::make(Width width) const {
+  return std::make_unique<AdacompCodec>(bin, width);
 }
 
 }  // namespace shoal

@@ -14,22 +14,22 @@ void Codec::decode(std::span<const std::byte> in, std::span<float> out) const {
   decode_add(in, out);
 }
 
-std::size_t Codec::encode_with_rest(const Source& source, std::span<float> rest,
-                                    std::span<std::byte> out, const DrawKey& key) const {
-  SHOAL_CHECK_EQ(rest.size(), source.values.size());
+std::size_t Codec::encode_with_residual(const Source& source, std::span<float> residual,
+                                        std::span<std::byte> out, const DrawKey& key) const {
+  SHOAL_CHECK_EQ(residual.size(), source.values.size());
   const std::size_t size = encode(source, out, key);
-  if (rest.data() != source.values.data()) std::ranges::copy(source.values, rest.begin());
-  decode_add(out.first(size), rest, -1);
+  if (residual.data() != source.values.data()) std::ranges::copy(source.values, residual.begin());
+  decode_add(out.first(size), residual, -1);
   return size;
 }
 
 std::size_t Codec::encode_carried(std::span<const float> latest, std::span<const float> carried,
-                                  std::span<float> rest, std::span<std::byte> out,
+                                  std::span<float> residual, std::span<std::byte> out,
                                   const DrawKey& key) const {
-  SHOAL_CHECK(rest.size() == latest.size() && carried.size() == latest.size(),
-              "{} and {} elements for {}", carried.size(), rest.size(), latest.size());
-  for (std::size_t i = 0; i < rest.size(); ++i) rest[i] = latest[i] + carried[i];
-  return encode_with_rest({rest, latest}, rest, out, key);
+  SHOAL_CHECK(residual.size() == latest.size() && carried.size() == latest.size(),
+              "{} and {} elements for {}", carried.size(), residual.size(), latest.size());
+  for (std::size_t i = 0; i < residual.size(); ++i) residual[i] = latest[i] + carried[i];
+  return encode_with_residual({residual, latest}, residual, out, key);
 }
 
 void Codec::decode_list(std::span<const std::byte>, std::size_t, SparseList&) const {

@@ -1,8 +1,8 @@
 // Codec: how the numbers of a gradient become fewer bytes, and come back.
 //
-// A codec is stateless. What an encoding leaves out is the caller's to keep: encode_with_rest gives
-// it, and adding it to the next gradient, as encode_carried does, is error feedback. What is drawn
-// depends on the DrawKey and the place of an element in its piece, never on the thread or the width
+// A codec is stateless. The caller keeps the residual, which is what an encoding leaves out:
+// encode_with_residual gives it; to add it to the next gradient, as encode_carried does, is error
+// feedback. What is drawn depends on the DrawKey and the place of an element in its piece, never on the thread or the width
 // of vectors: equal keys and equal values give equal bytes on every machine.
 //
 // Cost: a pass or two over the piece; each codec's file says what is written.
@@ -63,15 +63,15 @@ class Codec {
   // The same in place of what was there, in fewer passes where the codec has a way.
   virtual void decode(std::span<const std::byte> in, std::span<float> out) const;
 
-  // Encodes, and leaves in `rest` (which may be the memory of source.values) what the encoded form
-  // does not hold: values - decoded, rounded once.
-  virtual std::size_t encode_with_rest(const Source& source, std::span<float> rest,
-                                       std::span<std::byte> out, const DrawKey& key) const;
+  // Encodes, and leaves in `residual` (which may be the memory of source.values) what the encoded
+  // form does not hold: values - decoded, rounded once.
+  virtual std::size_t encode_with_residual(const Source& source, std::span<float> residual,
+                                           std::span<std::byte> out, const DrawKey& key) const;
 
   // The same for values = latest + carried, in fewer passes where the codec has a way. REQUIRES:
-  // all have n elements, and `rest` is the memory of neither.
+  // all have n elements, and `residual` is the memory of neither.
   virtual std::size_t encode_carried(std::span<const float> latest, std::span<const float> carried,
-                                     std::span<float> rest, std::span<std::byte> out,
+                                     std::span<float> residual, std::span<std::byte> out,
                                      const DrawKey& key) const;
 
   // Decodes to a list: for exchanges that add up lists. REQUIRES: sparse().

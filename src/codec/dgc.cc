@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "codec/dgc_step.h"
+#include "codec/topk.h"
 
 namespace shoal {
 
@@ -39,5 +41,11 @@ double dgc_ratio(std::uint64_t epoch, double ratio) {
   if (epoch >= kWarmup) return ratio;
   return std::max(ratio, std::pow(0.25, static_cast<double>(epoch + 1)));
 }
+
+Dgc Dgc::at_epoch(double epoch) const {
+  return {.ratio = dgc_ratio(static_cast<std::uint64_t>(std::max(0.0, epoch)), ratio)};
+}
+
+std::unique_ptr<Codec> Dgc::make(Width width) const { return Topk{.ratio = ratio}.make(width); }
 
 }  // namespace shoal

@@ -5,9 +5,9 @@
 // The caller keeps u and v, as long as the gradient, for each worker. A step:
 //
 //   clip(g, dgc_clip(norm(g), threshold, workers))
-//   dgc_gather(u, v, g, mu);
-//   codec.encode_with_rest({v, g}, v, out, key);       // the largest of v are sent, and zero in v
-//   dgc_forget(codec, out, u);                         // and in u: momentum factor masking
+//   dgc_gather(u, v, g, mu);                         (codec/dgc_step.h)
+//   codec.encode_with_residual({v, g}, v, out, key);  the largest of v are sent, and zero in v
+//   dgc_forget(codec, out, u);                       and in u: momentum factor masking
 //
 // The update that all make of the sum is plain SGD: momentum is in v already. A tensor that goes
 // whole keeps its u, as in the authors' program: that is momentum SGD.
@@ -19,24 +19,30 @@
 // the paper's 4 of 90 epochs and more that is a gentle start; over 4 of 5 it is another step size.
 #pragma once
 
-#include "base/wide.h"
-#include "codec/codec.h"
+#include "codec/traits.h"
 
 namespace shoal {
 
-// u = mu u + g; v += u. REQUIRES: equal sizes; they do not overlap.
-void dgc_gather(std::span<float> u, std::span<float> v, std::span<const float> g, float mu,
-                Width width = widest());
+struct Dgc {
+  static constexpr std::string_view kName = "dgc";
+  static constexpr std::string_view kHelp = "the largest elements of what momentum has gathered";
+  static constexpr EncodingExamples kExamples = {.usual = "dgc:0.001", .bench_target = 1.5};
+  double ratio = 0.001;
 
-// u = 0 wherever `in` sends something. REQUIRES: the codec is sparse.
-void dgc_forget(const Codec& codec, std::span<const std::byte> in, std::span<float> u);
-
-// What a worker's gradient is multiplied by, so that the sum of all has a norm of about `threshold`
-// at most: each may have threshold / sqrt(workers). REQUIRES: threshold > 0.
-double dgc_clip(double norm, double threshold, std::uint64_t workers);
-
-// The part that is sent in an epoch, counted from 0, on the way to `ratio`: 0.25, 0.0625, 0.0156,
-// 0.0039 in four epochs of warm-up, never less than `ratio`.
-double dgc_ratio(std::uint64_t epoch, double ratio);
+  static constexpr auto parameters() {
+    return std::tuple{
+        Parameter{"ratio", &Dgc::ratio, "the part of the elements that is sent", kRatios}};
+  }
+  constexpr EncodingTraits traits() const {
+    return {.lists = true,
+            .mix_rate = mix_rate_of(ratio),
+            .no_residual = "dgc keeps what was not sent in its own sums of momentum; leave +ef out",
+            .gathers_momentum = true};
+  }
+  Dgc at_epoch(double epoch) const;  // with the part that is sent in warm-up
+  // That of topk: the choice and the form of what is sent.
+  std::unique_ptr<Codec> make(Width width) const;
+  bool operator==(const Dgc&) const = default;
+};
 
 }  // namespace shoal

@@ -1,22 +1,16 @@
-// dorefa: one of 2^k levels between -max and max, after noise of up to half a level. Zhou et al.,
-// "DoReFa-Net: training low bitwidth convolutional neural networks with low bitwidth gradients",
-// 2016, arXiv:1606.06160, for gradients alone.
-//
-// Written: max, then k bits an element, rounded up to 1, 2, 4, 8 or 16. The noise makes rounding a
-// matter of chance, with mean error 0, at both ends as well, where the paper's clipping would cut
-// half of it off if it were not exactly as wide as it is. There is no level for 0.
+#include "codec/dorefa.h"
+
 #include <algorithm>
 
-#include "codec/codecs.h"
 #include "codec/draws.h"
 #include "codec/levels.h"
 
 namespace shoal {
 namespace {
 
-class Dorefa final : public Codec {
+class DorefaCodec final : public Codec {
  public:
-  Dorefa(std::uint32_t bits, Width width)
+  DorefaCodec(std::uint32_t bits, Width width)
       : top_level_((1U << bits) - 1), bits_(bits_for(top_level_)), width_(width) {}
   std::size_t bound(std::size_t n) const override { return 4 + packed_size(n, bits_, 0); }
   std::size_t expected(std::size_t n) const override { return bound(n); }
@@ -81,8 +75,8 @@ class Dorefa final : public Codec {
 
 }  // namespace
 
-std::unique_ptr<Codec> make_dorefa(std::uint32_t bits, Width width) {
-  return std::make_unique<Dorefa>(bits, width);
+std::unique_ptr<Codec> Dorefa::make(Width width) const {
+  return std::make_unique<DorefaCodec>(bits, width);
 }
 
 }  // namespace shoal

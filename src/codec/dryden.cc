@@ -1,11 +1,7 @@
-// dryden: the largest part of the positive elements, sent as their mean, and the same part of the
-// negative ones. Dryden, Jacobs, Moon, Van Essen, "Communication quantization for data-parallel
-// training of deep neural networks", MLHPC 2016, doi:10.1109/MLHPC.2016.004. The rest is kept.
-//
-// The thresholds tau+ and tau- are the least that was sent of either sign.
+#include "codec/dryden.h"
+
 #include <algorithm>
 
-#include "codec/codecs.h"
 #include "codec/signs.h"
 
 namespace shoal {
@@ -31,9 +27,9 @@ Counts count_signs(std::span<const float> values, Width width) {
   return {{plus, minus}};
 }
 
-class Dryden final : public Signs {
+class DrydenCodec final : public Signs {
  public:
-  Dryden(double ratio, Width width) : Signs("dryden", ratio, width), ratio_(ratio) {}
+  DrydenCodec(double ratio, Width width) : Signs("dryden", ratio, width), ratio_(ratio) {}
 
  private:
   // Of one sign.
@@ -101,8 +97,8 @@ class Dryden final : public Signs {
 
 }  // namespace
 
-std::unique_ptr<Codec> make_dryden(double ratio, Width width) {
-  return std::make_unique<Dryden>(ratio, width);
+std::unique_ptr<Codec> Dryden::make(Width width) const {
+  return std::make_unique<DrydenCodec>(ratio, width);
 }
 
 }  // namespace shoal

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cfloat>
 
-#include "codec/codecs.h"
+#include "codec/flexpoint_exponent.h"
 #include "codec/pack.h"
 
 namespace shoal {
@@ -21,9 +21,9 @@ struct Factors {
   float second;
 };
 
-class Flexpoint final : public Codec {
+class FlexpointCodec final : public Codec {
  public:
-  explicit Flexpoint(Width width) : width_(width) {}
+  explicit FlexpointCodec(Width width) : width_(width) {}
   std::size_t bound(std::size_t n) const override { return 2 + 2 * n; }
   std::size_t expected(std::size_t n) const override { return bound(n); }
 
@@ -126,6 +126,8 @@ void ExponentHistory::saw(float largest, int exponent) {
   ++count_;
 }
 
-std::unique_ptr<Codec> make_flexpoint(Width width) { return std::make_unique<Flexpoint>(width); }
+std::unique_ptr<Codec> Flexpoint::make(Width width) const {
+  return std::make_unique<FlexpointCodec>(width);
+}
 
 }  // namespace shoal

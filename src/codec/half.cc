@@ -1,12 +1,7 @@
-// fp16 (IEEE 754 binary16) and bf16 (the upper half of a float), rounded to the nearest, ties to
-// even: 2 bytes an element.
-//
-// The relative error is at most 2^-11 and 2^-8 in the normal range; fp16 has steps of 2^-24 below
-// 2^-14. What is too large for the format becomes its largest number, 65504 or 3.3895e38, and not
-// infinity, which would spread through the sum; with error feedback the rest stays in the residual.
+#include "codec/half.h"
+
 #include <algorithm>
 
-#include "codec/codecs.h"
 #include "codec/pack.h"
 
 #if defined(__x86_64__)
@@ -16,7 +11,7 @@
 namespace shoal {
 namespace {
 
-struct Fp16 {
+struct IeeeHalf {
   static constexpr const char* kName = "fp16";
 
   SHOAL_INLINE static std::uint32_t encode(std::uint32_t bits) {
@@ -38,7 +33,7 @@ struct Fp16 {
   SHOAL_INLINE static bool finite(std::uint32_t h) { return (h & 0x7c00U) != 0x7c00U; }
 };
 
-struct Bf16 {
+struct BrainHalf {
   static constexpr const char* kName = "bf16";
 
   SHOAL_INLINE static std::uint32_t encode(std::uint32_t bits) {
@@ -51,7 +46,7 @@ struct Bf16 {
 
 // By intrinsics where the machine has them: the compiler's own narrowing takes twice as long. Same
 // bits. All return the largest magnitude, or whether all were finite. REQUIRES: n is a multiple of
-// kTurn. (f16c is older than avx2 and fma: whoever has these has it.)
+// kTurn. (f16c is older than avx2 and fma: a processor that has these has it.)
 constexpr std::size_t kTurn = 16;
 #if defined(__x86_64__)
 __attribute__((target("avx2"))) std::uint32_t highest(__m256i top) {
@@ -60,8 +55,8 @@ __attribute__((target("avx2"))) std::uint32_t highest(__m256i top) {
   return *std::ranges::max_element(lanes);
 }
 
-__attribute__((target("avx2,f16c"))) std::uint32_t encode_turns(Fp16, const float* x, std::size_t n,
-                                                                std::byte* to) {
+__attribute__((target("avx2,f16c"))) std::uint32_t encode_turns(IeeeHalf, const float* x,
+                                                                std::size_t n, std::byte* to) {
   const __m256 most = _mm256_set1_ps(65504.0F);
   const __m256 least = _mm256_set1_ps(-65504.0F);
   const __m256i unsign = _mm256_set1_epi32(0x7fffffff);
@@ -76,7 +71,7 @@ __attribute__((target("avx2,f16c"))) std::uint32_t encode_turns(Fp16, const floa
   return highest(top);
 }
 
-__attribute__((target("avx2,f16c"))) bool add_turns(Fp16, const std::byte* from, std::size_t n,
+__attribute__((target("avx2,f16c"))) bool add_turns(IeeeHalf, const std::byte* from, std::size_t n,
                                                     float scale, float* to) {
   const __m128i exponent = _mm_set1_epi16(0x7c00);
   const __m256 factor = _mm256_set1_ps(scale);
@@ -90,7 +85,7 @@ __attribute__((target("avx2,f16c"))) bool add_turns(Fp16, const std::byte* from,
   return _mm_movemask_epi8(wrong) == 0;
 }
 
-__attribute__((target("avx2"))) std::uint32_t encode_turns(Bf16, const float* x, std::size_t n,
+__attribute__((target("avx2"))) std::uint32_t encode_turns(BrainHalf, const float* x, std::size_t n,
                                                            std::byte* to) {
   const __m256i unsign = _mm256_set1_epi32(0x7fffffff);
   const __m256i most = _mm256_set1_epi32(0x7f7f0000);
@@ -115,7 +110,7 @@ __attribute__((target("avx2"))) std::uint32_t encode_turns(Bf16, const float* x,
   return highest(top);
 }
 
-__attribute__((target("avx2"))) bool add_turns(Bf16, const std::byte* from, std::size_t n,
+__attribute__((target("avx2"))) bool add_turns(BrainHalf, const std::byte* from, std::size_t n,
                                                float scale, float* to) {
   const __m256i exponent = _mm256_set1_epi32(0x7f800000);
   const __m256 factor = _mm256_set1_ps(scale);
@@ -203,7 +198,11 @@ class Half final : public Codec {
 
 }  // namespace
 
-std::unique_ptr<Codec> make_fp16(Width width) { return std::make_unique<Half<Fp16>>(width); }
-std::unique_ptr<Codec> make_bf16(Width width) { return std::make_unique<Half<Bf16>>(width); }
+std::unique_ptr<Codec> Fp16::make(Width width) const {
+  return std::make_unique<Half<IeeeHalf>>(width);
+}
+std::unique_ptr<Codec> Bf16::make(Width width) const {
+  return std::make_unique<Half<BrainHalf>>(width);
+}
 
 }  // namespace shoal

@@ -1,13 +1,7 @@
-// onebit: a sign for each element, and for each block of 512 the mean of those with either sign.
-// Seide, Fu, Droppo, Li, Yu, "1-bit stochastic gradient descent and its application to
-// data-parallel distributed training of speech DNNs", Interspeech 2014.
-//
-// Written: for each block the two means, then the signs: 1.125 bits an element. Makes sense with
-// error feedback only; without, small elements beside large ones are overstated for ever.
-// Deviation: the paper has its means by columns of a matrix, here they are by blocks.
+#include "codec/onebit.h"
+
 #include <algorithm>
 
-#include "codec/codecs.h"
 #include "codec/pack.h"
 
 namespace shoal {
@@ -33,7 +27,7 @@ Means careful_means(const float* x, std::size_t m) {
 }
 
 // Signs and means of a whole block in one pass: 32 rounds of two times eight elements, whose signs
-// go to the same bit of 16 words. Whoever is not finite makes its sum so.
+// go to the same bit of 16 words. An element that is not finite makes its sum so.
 SHOAL_INLINE inline Means measure(const float* x, Bits (&words)[2]) {
   Floats plus[2] = {};
   Floats minus[2] = {};
@@ -77,9 +71,9 @@ SHOAL_INLINE inline void add_means(const Bits (&words)[2], Means means, const fl
   }
 }
 
-class Onebit final : public Codec {
+class OnebitCodec final : public Codec {
  public:
-  explicit Onebit(Width width) : width_(width) {}
+  explicit OnebitCodec(Width width) : width_(width) {}
   std::size_t bound(std::size_t n) const override { return packed_size(n, 1, kHead); }
   std::size_t expected(std::size_t n) const override { return bound(n); }
 
@@ -87,17 +81,17 @@ class Onebit final : public Codec {
                      const DrawKey&) const override {
     return encode_blocks(source, nullptr, nullptr, out);
   }
-  std::size_t encode_with_rest(const Source& source, std::span<float> rest,
-                               std::span<std::byte> out, const DrawKey&) const override {
-    SHOAL_CHECK_EQ(rest.size(), source.values.size());
-    return encode_blocks(source, nullptr, rest.data(), out);
+  std::size_t encode_with_residual(const Source& source, std::span<float> residual,
+                                   std::span<std::byte> out, const DrawKey&) const override {
+    SHOAL_CHECK_EQ(residual.size(), source.values.size());
+    return encode_blocks(source, nullptr, residual.data(), out);
   }
   std::size_t encode_carried(std::span<const float> latest, std::span<const float> carried,
-                             std::span<float> rest, std::span<std::byte> out,
+                             std::span<float> residual, std::span<std::byte> out,
                              const DrawKey&) const override {
-    SHOAL_CHECK(rest.size() == latest.size() && carried.size() == latest.size(),
-                "{} and {} elements for {}", carried.size(), rest.size(), latest.size());
-    return encode_blocks({rest, latest}, carried.data(), rest.data(), out);
+    SHOAL_CHECK(residual.size() == latest.size() && carried.size() == latest.size(),
+                "{} and {} elements for {}", carried.size(), residual.size(), latest.size());
+    return encode_blocks({residual, latest}, carried.data(), residual.data(), out);
   }
 
   void decode_add(std::span<const std::byte> in, std::span<float> sum, float scale) const override {
@@ -108,8 +102,8 @@ class Onebit final : public Codec {
   }
 
  private:
-  // The values are there, or, where something is carried, made in the memory of the rest.
-  std::size_t encode_blocks(const Source& source, const float* carried, float* rest,
+  // The values are there, or, where something is carried, made in the memory of the residual.
+  std::size_t encode_blocks(const Source& source, const float* carried, float* residual,
                             std::span<std::byte> out) const {
     require_room(*this, source, out);
     Writer to(out);
@@ -117,7 +111,7 @@ class Onebit final : public Codec {
     for (std::size_t at = 0; at < n; at += kBlock) {
       const std::size_t m = std::min(kBlock, n - at);
       const float* const x = source.values.data() + at;
-      float* const left = rest == nullptr ? nullptr : rest + at;
+      float* const left = residual == nullptr ? nullptr : residual + at;
       if (carried != nullptr) add_block(source.latest.data() + at, carried + at, m, left);
       std::byte* const head = to.skip(kHead);
       std::byte* const signs = to.skip(4 * words_of(m, 1));
@@ -199,6 +193,8 @@ class Onebit final : public Codec {
 
 }  // namespace
 
-std::unique_ptr<Codec> make_onebit(Width width) { return std::make_unique<Onebit>(width); }
+std::unique_ptr<Codec> Onebit::make(Width width) const {
+  return std::make_unique<OnebitCodec>(width);
+}
 
 }  // namespace shoal

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/random.h"
+#include "codec/powersgd_step.h"
 
 namespace shoal {
 namespace {

@@ -3,13 +3,13 @@
 // optimization", NeurIPS 2019, arXiv:1905.13727.
 //
 // Both factors are linear in M, so all-reduce adds them up. The caller keeps Q from step to step,
-// and the rest. A step, with M the gradient and the rest of before:
+// and the residual. A step, with M the gradient and the residual of before:
 //
 //   powersgd_project(shape, M, Q, P);        P = M Q          all-reduce P, take the mean
 //   powersgd_orthogonalize(shape, P);
 //   powersgd_back(shape, M, P, Q);           Q = M^T P        all-reduce Q, take the mean
 //   powersgd_add(shape, P, Q, 1, gradient);  the mean gradient, about
-//   powersgd_add(shape, P, Q, -1, M);        what is left is the rest
+//   powersgd_add(shape, P, Q, -1, M);        what is left is the residual
 //
 // Sent are r (m + n) values instead of m n. At full rank P Q^T is M. Matrices lie row by row;
 // factors column by column, so that each of their r vectors is contiguous.
@@ -18,40 +18,27 @@
 // a unit vector orthogonal to them, so that Q finds directions again later; the paper leaves it.
 #pragma once
 
-#include <optional>
-
-#include "base/wide.h"
-#include "codec/codec.h"
+#include "codec/traits.h"
 
 namespace shoal {
 
-struct LowRank {
-  std::size_t rows = 0;
-  std::size_t columns = 0;
-  std::size_t rank = 0;  // at most rows and columns
+// Nothing that codecs do: sums of factors (encoded/low_rank.h).
+struct Powersgd {
+  static constexpr std::string_view kName = "powersgd";
+  static constexpr std::string_view kHelp = "factors of low rank of its matrix";
+  static constexpr EncodingExamples kExamples = {.usual = "powersgd:2",
+                                                 .swarm = {.text = "powersgd:1", .sums = true}};
+  std::uint32_t rank = 2;
 
-  std::size_t p_size() const { return rows * rank; }
-  std::size_t q_size() const { return columns * rank; }
+  static constexpr auto parameters() {
+    return std::tuple{Parameter{"rank", &Powersgd::rank, "the rank of the factors", {1, 1024}}};
+  }
+  constexpr EncodingTraits traits() const {
+    return {.needs_residual = true,
+            .no_zstd = "factors are added up as they are; leave +zstd out",
+            .rank = rank};
+  }
+  bool operator==(const Powersgd&) const = default;
 };
-
-// A tensor as a matrix: its first dimension by all others. None where it would not be smaller, as
-// with biases: such tensors are sent dense.
-std::optional<LowRank> powersgd_shape(std::span<const std::uint64_t> dimensions,
-                                      std::uint32_t rank);
-
-// Q of the first step: normal numbers, the same for all workers with the same key.
-void powersgd_start(const LowRank& shape, std::span<float> q, const DrawKey& key);
-
-// REQUIRES, for all: sizes as the shape says; nothing overlaps; all finite.
-void powersgd_project(const LowRank& shape, std::span<const float> matrix, std::span<const float> q,
-                      std::span<float> p, Width width = widest());
-// The columns of P become orthonormal, by the modified method of Gram and Schmidt, in double
-// precision.
-void powersgd_orthogonalize(const LowRank& shape, std::span<float> p);
-void powersgd_back(const LowRank& shape, std::span<const float> matrix, std::span<const float> p,
-                   std::span<float> q, Width width = widest());
-// matrix += scale P Q^T.
-void powersgd_add(const LowRank& shape, std::span<const float> p, std::span<const float> q,
-                  float scale, std::span<float> matrix, Width width = widest());
 
 }  // namespace shoal

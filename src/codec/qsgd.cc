@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "codec/codecs.h"
 #include "codec/draws.h"
 #include "codec/elias.h"
 #include "codec/levels.h"
@@ -48,9 +47,9 @@ void qsgd_add(const std::uint32_t* codes, std::size_t m, float unit, Width width
 
 namespace {
 
-class Qsgd final : public Codec {
+class QsgdCodec final : public Codec {
  public:
-  Qsgd(std::uint32_t levels, Width width)
+  QsgdCodec(std::uint32_t levels, Width width)
       : levels_(levels), bits_(bits_for(2 * levels + 1)), width_(width) {}
   std::size_t bound(std::size_t n) const override { return packed_size(n, bits_, 4); }
   std::size_t expected(std::size_t n) const override { return bound(n); }
@@ -103,8 +102,9 @@ class Qsgd final : public Codec {
 
 }  // namespace
 
-std::unique_ptr<Codec> make_qsgd(std::uint32_t levels, Width width) {
-  return std::make_unique<Qsgd>(levels, width);
+std::unique_ptr<Codec> Qsgd::make(Width width) const {
+  if (elias) return make_qsgd_elias(levels, width);
+  return std::make_unique<QsgdCodec>(levels, width);
 }
 
 }  // namespace shoal

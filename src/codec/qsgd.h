@@ -15,7 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/wide.h"
+#include "codec/traits.h"
 
 namespace shoal {
 
@@ -24,8 +24,40 @@ class Draws;
 inline constexpr std::uint32_t kQsgdLevelsMost = 32767;
 // The error of a block of 512 is at most sqrt(512) / levels of its norm, squared: from here on less
 // than all of it.
-inline constexpr std::uint32_t kQsgdLevelsWithRest = 23;
+inline constexpr std::uint32_t kQsgdLevelsWithResidual = 23;
 inline constexpr double kQsgdNormMost = 3.4e38;
+
+struct Qsgd {
+  static constexpr std::string_view kName = "qsgd";
+  static constexpr std::string_view kHelp =
+      "one of some levels by chance, parts of the norm of 512";
+  static constexpr EncodingExamples kExamples = {
+      .usual = "qsgd:4", .bench_target = 0.5, .models = "qsgd:256"};
+  std::uint32_t levels = 4;
+  bool elias = false;
+
+  static constexpr auto parameters() {
+    return std::tuple{
+        Parameter{"levels", &Qsgd::levels, "levels above 0", {1, kQsgdLevelsMost}},
+        Parameter{"elias", &Qsgd::elias, "codes of Elias in place of a fixed number of bits"}};
+  }
+  constexpr EncodingTraits traits() const {
+    static_assert(kQsgdLevelsWithResidual == 23);
+    return {.draws = true,
+            .overshoots = true,
+            .no_residual =
+                levels >= kQsgdLevelsWithResidual
+                    ? std::string_view()
+                    : "with fewer than 23 levels qsgd may leave out more than it was given, so "
+                      "that the residual of +ef would grow without end. Its mean error is 0 "
+                      "without +ef"};
+  }
+  std::unique_ptr<Codec> make(Width width) const;
+  bool operator==(const Qsgd&) const = default;
+};
+
+// The codec with codes of Elias; qsgd_elias.cc.
+std::unique_ptr<Codec> make_qsgd_elias(std::uint32_t levels, Width width);
 
 // What both forms share. Levels of one block that begins at place `at`, level << 1 | sign; returns
 // the norm. REQUIRES: m <= 512; all are finite.

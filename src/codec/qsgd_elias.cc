@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <numbers>
 
-#include "codec/codecs.h"
 #include "codec/draws.h"
 #include "codec/elias.h"
 #include "codec/pack.h"

@@ -1,31 +1,18 @@
-// randomk: a random element of each of k equal parts. Konečný et al., "Federated learning:
-// strategies for improving communication efficiency", 2016, arXiv:1610.05492 (random mask); with
-// error feedback: Stich, Cordonnier, Jaggi, NeurIPS 2018.
-//
-// Written: where the draws begin (8 bytes), then k values. Places follow from the draws, so equal
-// keys choose equal places, and encoded forms can be added up as they are: let the key know the
-// step and the piece, not the worker. Values are multiplied by the size of their part, which makes
-// the mean of what is decoded what was encoded; with error feedback they are sent as they are,
-// since what is multiplied by n/k and subtracted again would grow without end. What is too large
-// for a float then becomes the largest.
-// Places may be held for some steps, by whoever makes the key (encoding.h): lists then need no
-// places on their way (encoded/kylix.h). The step size must be small enough for that: with error
-// feedback an element waits about hold / ratio steps and comes with all of them at once, without it
-// what is multiplied is so for all steps that it is held.
-// Deviation: one of each part instead of k of all, which has the same mean, and less variance.
+#include "codec/randomk.h"
+
 #include <algorithm>
 #include <cfloat>
 
 #include "base/random.h"
-#include "codec/codecs.h"
 #include "codec/sparse.h"
 
 namespace shoal {
 namespace {
 
-class Randomk final : public Codec {
+class RandomkCodec final : public Codec {
  public:
-  Randomk(double ratio, bool scaled, Width width) : ratio_(ratio), scaled_(scaled), width_(width) {}
+  RandomkCodec(double ratio, bool scaled, Width width)
+      : ratio_(ratio), scaled_(scaled), width_(width) {}
   std::size_t bound(std::size_t n) const override { return 8 + 4 * count_of(ratio_, n); }
   std::size_t expected(std::size_t n) const override { return bound(n); }
   bool sparse() const override { return true; }
@@ -99,8 +86,8 @@ class Randomk final : public Codec {
 
 }  // namespace
 
-std::unique_ptr<Codec> make_randomk(double ratio, bool scaled, Width width) {
-  return std::make_unique<Randomk>(ratio, scaled, width);
+std::unique_ptr<Codec> Randomk::make(Width width, bool feedback) const {
+  return std::make_unique<RandomkCodec>(ratio, !feedback, width);
 }
 
 }  // namespace shoal

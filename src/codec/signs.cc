@@ -27,14 +27,14 @@ std::size_t Signs::encode(const Source& source, std::span<std::byte> out, const 
   return size;
 }
 
-std::size_t Signs::encode_with_rest(const Source& source, std::span<float> rest,
-                                    std::span<std::byte> out, const DrawKey&) const {
-  SHOAL_CHECK_EQ(rest.size(), source.values.size());
+std::size_t Signs::encode_with_residual(const Source& source, std::span<float> residual,
+                                        std::span<std::byte> out, const DrawKey&) const {
+  SHOAL_CHECK_EQ(residual.size(), source.values.size());
   std::size_t size = 0;
   const Choice choice = write(source, out, size);
-  if (rest.data() != source.values.data()) std::ranges::copy(source.values, rest.begin());
+  if (residual.data() != source.values.data()) std::ranges::copy(source.values, residual.begin());
   for (const std::uint32_t place : choice.at)
-    rest[place] -= bits_of(rest[place]) >> 31U == 0 ? choice.plus : choice.minus;
+    residual[place] -= bits_of(residual[place]) >> 31U == 0 ? choice.plus : choice.minus;
   return size;
 }
 

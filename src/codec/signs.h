@@ -17,8 +17,8 @@ class Signs : public Codec {
 
   std::size_t encode(const Source& source, std::span<std::byte> out,
                      const DrawKey& key) const final;
-  std::size_t encode_with_rest(const Source& source, std::span<float> rest,
-                               std::span<std::byte> out, const DrawKey& key) const final;
+  std::size_t encode_with_residual(const Source& source, std::span<float> residual,
+                                   std::span<std::byte> out, const DrawKey& key) const final;
   void decode_add(std::span<const std::byte> in, std::span<float> sum, float scale) const final;
   void decode_list(std::span<const std::byte> in, std::size_t n, SparseList& list) const final;
 

@@ -1,18 +1,15 @@
-// strom: theta or -theta for every element that reaches it. Strom, "Scalable distributed DNN
-// training using commodity GPU cloud computing", Interspeech 2015. The rest is kept.
-//
-// How many are sent depends on the gradients alone; expected() takes it for one in a hundred.
+#include "codec/strom.h"
+
 #include <algorithm>
 
-#include "codec/codecs.h"
 #include "codec/signs.h"
 
 namespace shoal {
 namespace {
 
-class Strom final : public Signs {
+class StromCodec final : public Signs {
  public:
-  Strom(float theta, Width width) : Signs("strom", 0.01, width), theta_(theta) {}
+  StromCodec(float theta, Width width) : Signs("strom", 0.01, width), theta_(theta) {}
 
  private:
   Choice choose(const Source& source) const override {
@@ -30,8 +27,8 @@ class Strom final : public Signs {
 
 }  // namespace
 
-std::unique_ptr<Codec> make_strom(double theta, Width width) {
-  return std::make_unique<Strom>(static_cast<float>(theta), width);
+std::unique_ptr<Codec> Strom::make(Width width) const {
+  return std::make_unique<StromCodec>(static_cast<float>(theta), width);
 }
 
 }  // namespace shoal

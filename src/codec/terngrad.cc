@@ -2,18 +2,18 @@
 
 #include <algorithm>
 
-#include "codec/codecs.h"
 #include "codec/draws.h"
 #include "codec/pack.h"
+#include "codec/terngrad_scale.h"
 
 namespace shoal {
 namespace {
 
 constexpr double kClip = 2.5;  // standard deviations
 
-class Terngrad final : public Codec {
+class TerngradCodec final : public Codec {
  public:
-  explicit Terngrad(Width width) : width_(width) {}
+  explicit TerngradCodec(Width width) : width_(width) {}
   std::size_t bound(std::size_t n) const override { return 4 + packed_size(n, 2, 0); }
   std::size_t expected(std::size_t n) const override { return bound(n); }
   bool unbiased() const override { return true; }
@@ -93,6 +93,8 @@ std::size_t terngrad_encode(std::span<const float> values, float s, std::span<st
   return to.size();
 }
 
-std::unique_ptr<Codec> make_terngrad(Width width) { return std::make_unique<Terngrad>(width); }
+std::unique_ptr<Codec> Terngrad::make(Width width) const {
+  return std::make_unique<TerngradCodec>(width);
+}
 
 }  // namespace shoal

@@ -7,17 +7,25 @@
 // Deviation: deviations are from 0, not from the mean, which would clip equal elements to nothing.
 #pragma once
 
-#include "base/wide.h"
-#include "codec/codec.h"
+#include "codec/traits.h"
 
 namespace shoal {
 
-// s of a piece. DataError for NaN and infinity.
-float terngrad_scale(std::span<const float> values, Width width = widest());
+struct Terngrad {
+  static constexpr std::string_view kName = "terngrad";
+  static constexpr std::string_view kHelp = "-s, 0 or s by chance, s the largest of the piece";
+  static constexpr EncodingExamples kExamples = {.usual = "terngrad", .bench_target = 0.5};
 
-// As the codec encodes, with an s from outside; elements beyond it become s. REQUIRES: s is finite
-// and at least 0; `out` has the codec's bound.
-std::size_t terngrad_encode(std::span<const float> values, float s, std::span<std::byte> out,
-                            const DrawKey& key, Width width = widest());
+  constexpr EncodingTraits traits() const {
+    return {.draws = true,
+            .overshoots = true,
+            .no_residual =
+                "terngrad leaves out more than it was given wherever one element is far larger "
+                "than the others, so that the residual of +ef would grow without end. Its mean "
+                "error is 0 without +ef; or take onebit+ef"};
+  }
+  std::unique_ptr<Codec> make(Width width) const;
+  bool operator==(const Terngrad&) const = default;
+};
 
 }  // namespace shoal

@@ -1,21 +1,15 @@
-// topk: the k elements that are largest in magnitude, as they are. Aji & Heafield, "Sparse
-// communication for distributed gradient descent", EMNLP 2017, doi:10.18653/v1/D17-1045; with error
-// feedback: Stich, Cordonnier, Jaggi, "Sparsified SGD with memory", NeurIPS 2018.
-//
-// Written: k, the values, the gaps between their places: 4 bytes and 1 to 2 an element sent. What
-// is sent is exact, so sent and rest together are the values, bit for bit. Of equal magnitudes
-// those that come first are sent; fewer than k where fewer are not zero.
+#include "codec/topk.h"
+
 #include <algorithm>
 
-#include "codec/codecs.h"
 #include "codec/sparse.h"
 
 namespace shoal {
 namespace {
 
-class Topk final : public Codec {
+class TopkCodec final : public Codec {
  public:
-  Topk(double ratio, Width width) : ratio_(ratio), width_(width) {}
+  TopkCodec(double ratio, Width width) : ratio_(ratio), width_(width) {}
   std::size_t bound(std::size_t n) const override {
     const std::size_t k = count_of(ratio_, n);
     return 4 + 4 * k + gaps_bound(k, n);
@@ -31,20 +25,20 @@ class Topk final : public Codec {
     return write(source.values, choose(source, out), out);
   }
 
-  std::size_t encode_with_rest(const Source& source, std::span<float> rest,
-                               std::span<std::byte> out, const DrawKey&) const override {
-    SHOAL_CHECK_EQ(rest.size(), source.values.size());
+  std::size_t encode_with_residual(const Source& source, std::span<float> residual,
+                                   std::span<std::byte> out, const DrawKey&) const override {
+    SHOAL_CHECK_EQ(residual.size(), source.values.size());
     const Places at = choose(source, out);
-    if (rest.data() != source.values.data()) std::ranges::copy(source.values, rest.begin());
-    return send(at, rest, out);
+    if (residual.data() != source.values.data()) std::ranges::copy(source.values, residual.begin());
+    return send(at, residual, out);
   }
 
   std::size_t encode_carried(std::span<const float> latest, std::span<const float> carried,
-                             std::span<float> rest, std::span<std::byte> out,
+                             std::span<float> residual, std::span<std::byte> out,
                              const DrawKey&) const override {
-    require_room(*this, {rest, latest}, out);
+    require_room(*this, {residual, latest}, out);
     const std::size_t k = count_of(ratio_, latest.size());
-    return send(largest_of_sum(latest, carried, rest, k, width_), rest, out);
+    return send(largest_of_sum(latest, carried, residual, k, width_), residual, out);
   }
 
   void decode_add(std::span<const std::byte> in, std::span<float> sum, float scale) const override {
@@ -101,8 +95,8 @@ class Topk final : public Codec {
 
 }  // namespace
 
-std::unique_ptr<Codec> make_topk(double ratio, Width width) {
-  return std::make_unique<Topk>(ratio, width);
+std::unique_ptr<Codec> Topk::make(Width width) const {
+  return std::make_unique<TopkCodec>(ratio, width);
 }
 
 }  // namespace shoal

@@ -1,11 +1,7 @@
-// twobit: -theta, 0 or theta, whichever the element reaches; the rest is kept. As in MXNet
-// (Chen et al., "MXNet: a flexible and efficient machine learning library for heterogeneous
-// distributed systems", 2015, arXiv:1512.01274; its gradient compression of 2017).
-//
-// Written: 2 bits an element. An element beyond theta sends theta, and its rest goes on sending.
+#include "codec/twobit.h"
+
 #include <algorithm>
 
-#include "codec/codecs.h"
 #include "codec/pack.h"
 
 namespace shoal {
@@ -49,9 +45,9 @@ SHOAL_INLINE inline void add_codes(const Bits (&words)[kQuads], float theta, con
   }
 }
 
-class Twobit final : public Codec {
+class TwobitCodec final : public Codec {
  public:
-  Twobit(float theta, Width width) : theta_(theta), width_(width) {}
+  TwobitCodec(float theta, Width width) : theta_(theta), width_(width) {}
   std::size_t bound(std::size_t n) const override { return packed_size(n, 2, 0); }
   std::size_t expected(std::size_t n) const override { return bound(n); }
 
@@ -59,10 +55,10 @@ class Twobit final : public Codec {
                      const DrawKey&) const override {
     return encode_blocks(source, nullptr, out);
   }
-  std::size_t encode_with_rest(const Source& source, std::span<float> rest,
-                               std::span<std::byte> out, const DrawKey&) const override {
-    SHOAL_CHECK_EQ(rest.size(), source.values.size());
-    return encode_blocks(source, rest.data(), out);
+  std::size_t encode_with_residual(const Source& source, std::span<float> residual,
+                                   std::span<std::byte> out, const DrawKey&) const override {
+    SHOAL_CHECK_EQ(residual.size(), source.values.size());
+    return encode_blocks(source, residual.data(), out);
   }
 
   void decode_add(std::span<const std::byte> in, std::span<float> sum, float scale) const override {
@@ -80,14 +76,14 @@ class Twobit final : public Codec {
   }
 
  private:
-  std::size_t encode_blocks(const Source& source, float* rest, std::span<std::byte> out) const {
+  std::size_t encode_blocks(const Source& source, float* residual, std::span<std::byte> out) const {
     require_room(*this, source, out);
     Writer to(out);
     const std::size_t n = source.values.size();
     for (std::size_t at = 0; at < n; at += kBlock) {
       const std::size_t m = std::min(kBlock, n - at);
       const float* const x = source.values.data() + at;
-      float* const left = rest == nullptr ? nullptr : rest + at;
+      float* const left = residual == nullptr ? nullptr : residual + at;
       std::byte* const packed = to.skip(4 * words_of(m, 2));
       const bool sound =
           m == kBlock ? encode_block(x, left, packed) : encode_last(x, m, left, packed);
@@ -151,8 +147,8 @@ class Twobit final : public Codec {
 
 }  // namespace
 
-std::unique_ptr<Codec> make_twobit(double theta, Width width) {
-  return std::make_unique<Twobit>(static_cast<float>(theta), width);
+std::unique_ptr<Codec> Twobit::make(Width width) const {
+  return std::make_unique<TwobitCodec>(static_cast<float>(theta), width);
 }
 
 }  // namespace shoal

@@ -1,9 +1,8 @@
-// +zstd: what another codec wrote, compressed once more, without loss. Pays where codes repeat:
-// many zeros, gaps of few sizes. Takes memory of the other's bound for the time of a call.
+#include "codec/zstd.h"
+
 #include <zstd.h>
 
 #include "codec/bytes.h"
-#include "codec/codecs.h"
 
 namespace shoal {
 namespace {
@@ -25,11 +24,11 @@ class Zstd final : public Codec {
     std::vector<std::byte> plain(inner_->bound(source.values.size()));
     return compress(std::span(plain).first(inner_->encode(source, plain, key)), out);
   }
-  std::size_t encode_with_rest(const Source& source, std::span<float> rest,
-                               std::span<std::byte> out, const DrawKey& key) const override {
+  std::size_t encode_with_residual(const Source& source, std::span<float> residual,
+                                   std::span<std::byte> out, const DrawKey& key) const override {
     require_room(*this, source, out);
     std::vector<std::byte> plain(inner_->bound(source.values.size()));
-    const std::size_t size = inner_->encode_with_rest(source, rest, plain, key);
+    const std::size_t size = inner_->encode_with_residual(source, residual, plain, key);
     return compress(std::span(plain).first(size), out);
   }
   void decode_add(std::span<const std::byte> in, std::span<float> sum, float scale) const override {

@@ -24,7 +24,7 @@ EncodedForm parse_encoded_form(std::string_view name) {
 
 EncodedForm form_for(const Encoding& encoding, std::uint64_t P) {
   if (P <= 2 || !has_codec(encoding)) return EncodedForm::Gather;
-  return make_codec(encoding)->sparse() ? EncodedForm::Sparse : EncodedForm::Direct;
+  return traits(encoding).lists ? EncodedForm::Sparse : EncodedForm::Direct;
 }
 
 Task<void> encoded_all_reduce(EncodedForm form, const Group& group, Encoder& encoder, Range g,

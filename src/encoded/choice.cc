@@ -14,7 +14,6 @@ constexpr std::uint64_t kSampleLeast = 1 << 14, kSampleMost = 1 << 21;  // eleme
 constexpr std::size_t kFewer = 4;  // times, in the shorter of two samples
 constexpr int kTries = 3;
 constexpr Elements kLeast{1024};  // shorter ones take their latency, however they are sent
-constexpr const char* kCandidates[] = {"fp16", "onebit+ef", "topk:0.01+ef"};
 
 std::vector<float> sample(Elements n) {
   std::vector<float> values(std::clamp(n.value(), kSampleLeast, kSampleMost));
@@ -28,7 +27,7 @@ struct CodecTimes {
   double encode = 1, decode = 1;
 };
 Task<CodecTimes> time_codec(Env& env, const Codec& codec, std::span<const float> values) {
-  std::vector<float> carried(values.size()), rest(values.size()), sum(values.size());
+  std::vector<float> carried(values.size()), residual(values.size()), sum(values.size());
   std::vector<std::byte> bytes(codec.bound(values.size()));
   const Elements n(values.size());
   CodecTimes best;
@@ -36,7 +35,7 @@ Task<CodecTimes> time_codec(Env& env, const Codec& codec, std::span<const float>
   for (int i = 0; i < kTries; ++i) {
     const Time begin = env.now();
     co_await env.work(Work::Encode, n,
-                      [&] { size = codec.encode_carried(values, carried, rest, bytes, {}); });
+                      [&] { size = codec.encode_carried(values, carried, residual, bytes, {}); });
     const Time encoded = env.now();
     co_await env.work(Work::Decode, n,
                       [&] { codec.decode_add(std::span(bytes).first(size), sum); });
@@ -67,8 +66,9 @@ Task<std::vector<CodecSpeed>> measure_codecs(const Group& group, Gathering& gath
   const std::span<const float> short_ones = std::span(values).first(values.size() / kFewer);
   std::vector<CodecSpeed> speeds;
   std::vector<double> numbers;
-  for (const char* const name : kCandidates) {
-    const Encoding encoding = parse_encoding(name);
+  for (const EncodingRow& row : encoding_rows()) {
+    if (!row.examples.candidate) continue;
+    const Encoding encoding = parse_encoding(row.examples.usual);
     const std::unique_ptr<Codec> codec = make_codec(encoding);
     const CodecTimes few = co_await time_codec(group.node.env, *codec, short_ones);
     const CodecTimes many = co_await time_codec(group.node.env, *codec, values);

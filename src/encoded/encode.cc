@@ -34,11 +34,11 @@ std::vector<std::string> layer_names(const Layout& layout) {
 
 void parse_encode(std::string_view text, Encode& encode) {
   Encode read;
-  std::string_view rest = text;
-  for (bool first = true; first || !rest.empty(); first = false) {
-    const std::size_t comma = rest.find(',');
-    const std::string_view one = rest.substr(0, comma);
-    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
+  std::string_view remaining = text;
+  for (bool first = true; first || !remaining.empty(); first = false) {
+    const std::size_t comma = remaining.find(',');
+    const std::string_view one = remaining.substr(0, comma);
+    remaining = comma == std::string_view::npos ? std::string_view() : remaining.substr(comma + 1);
     const std::size_t is = one.find('=');
     if (is == std::string_view::npos && !first)
       throw ConfigError(

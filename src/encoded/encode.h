@@ -44,7 +44,7 @@ inline bool encodes(const Encode& encode) {
 
 // Whether the learner is asked for factors.
 inline bool sends_factors(const Encode& encode) {
-  return encode.as.kind == Encoding::Kind::Sfb || encode.as.kind == Encoding::Kind::Poseidon;
+  return traits(encode.as).factors != FactorUse::None;
 }
 
 // Which way sums among P members go.

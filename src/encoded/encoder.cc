@@ -6,36 +6,25 @@
 #include <utility>
 
 #include "base/check.h"
-#include "codec/dgc.h"
+#include "codec/dgc_step.h"
 
 namespace shoal {
-namespace {
-
-// dgc begins with more (codec/dgc.h).
-Encoding at_epoch(Encoding encoding, double epoch) {
-  if (encoding.kind == Encoding::Kind::Dgc)
-    encoding.ratio = dgc_ratio(static_cast<std::uint64_t>(std::max(0.0, epoch)), encoding.ratio);
-  return encoding;
-}
-
-}  // namespace
-
 Encoder::Encoder(Endpoint& endpoint, EncoderOptions options, Cuts pieces, Substance substance)
     : endpoint_(endpoint),
       options_(options),
       substance_(substance),
       form_(std::move(pieces), at_epoch(options.encoding, 0)),
       taken_(form_.pieces().size()) {
-  make_rests();
+  make_residuals();
 }
 
 void Encoder::choose(std::span<const Encoding> of_pieces) {
   form_.choose(of_pieces);
-  make_rests();
+  make_residuals();
 }
 
-void Encoder::make_rests() {
-  if (e_[0] || (!form_.keeps_rest() && options_.momentum == 0)) return;
+void Encoder::make_residuals() {
+  if (e_[0] || (!form_.keeps_residual() && options_.momentum == 0)) return;
   const Elements N = form_.elements();
   for (auto& e : e_) e.emplace(N, substance_);
   if (options_.momentum > 0)
@@ -59,8 +48,7 @@ void Encoder::begin(Step step, double epoch, Rank rank) {
   step_ = step;
   rank_ = rank;
   clip_norm_ = 0;
-  if (options_.encoding.kind == Encoding::Kind::Dgc)
-    form_.choose(at_epoch(options_.encoding, epoch));
+  if (traits(options_.encoding).gathers_momentum) form_.choose(at_epoch(options_.encoding, epoch));
   done_.clear();
   rooms_used_ = 0;
   for (Taken& taken : taken_) taken.size = 0;
@@ -71,7 +59,7 @@ std::size_t Encoder::encode_piece(std::size_t piece, Elements at, std::span<cons
   const Codec& codec = form_.codec_of(piece, Elements(g.size()));
   // What all members draw alike can be added up as it is.
   const std::uint64_t who = codec.summable() ? 0 : rank_.value();
-  const std::uint32_t hold = form_.encoding_of(piece).hold;
+  const std::uint32_t hold = traits(form_.encoding_of(piece)).hold;
   const std::uint64_t draw = hold > 1 ? step_.value() / hold : step_.value();
   const DrawKey key{options_.seed, draw, at.value() << 16U | who};
   if (!e_[0]) return codec.encode({g, g}, out, key);
@@ -92,7 +80,7 @@ std::size_t Encoder::encode_piece(std::size_t piece, Elements at, std::span<cons
   std::ranges::copy(before, after.begin());
   if (clip_norm_ > 0) g = clipped(g);
   dgc_gather(next, after, g, static_cast<float>(options_.momentum));
-  const std::size_t size = codec.encode_with_rest({after, g}, after, out, key);
+  const std::size_t size = codec.encode_with_residual({after, g}, after, out, key);
   // What goes whole, or in warm-up, is not late: it has momentum of the usual kind.
   if (codec.sparse() && !warms_up()) dgc_forget(codec, out.first(size), next);
   return size;

@@ -16,8 +16,8 @@
 // may be clipped before, tensor by tensor, as the authors' program does: its norm as a whole is not
 // known before the first tensors are sent.
 //
-// What a message is: message.h. Pieces whose encoding keeps no rest send what waits from before,
-// when it was another one, and keep nothing.
+// What a message is: message.h. Pieces whose encoding keeps no residual send what waits from
+// before, when it was another one, and keep nothing.
 //
 // Cost: that of the messages. State: 2N numbers with error feedback, 4N with momentum.
 // Failure: a step that is given up changes nothing: the state after it is written apart, and counts
@@ -101,7 +101,7 @@ class Encoder final : public GradientSink {
   // one's, as far as the encoding tells.
   KylixMemories& kylix() { return kylix_; }
   bool places_persist() const {
-    const std::uint32_t hold = options_.encoding.hold;
+    const std::uint32_t hold = traits(options_.encoding).hold;
     return hold > 1 && step_.value() % hold != 0;
   }
 
@@ -117,11 +117,10 @@ class Encoder final : public GradientSink {
     std::size_t place = 0;
     std::size_t size = 0;  // 0: not taken
   };
-  void make_rests();
-  // dgc sends more than it is going to.
+  void make_residuals();
+  // More is sent than will be in later epochs.
   bool warms_up() const {
-    return options_.encoding.kind == Encoding::Kind::Dgc &&
-           form_.encoding_of(0).ratio > options_.encoding.ratio;
+    return traits(options_.encoding).gathers_momentum && form_.encoding_of(0) != options_.encoding;
   }
   std::span<const float> clipped(std::span<const float> g);
   // Encodes g, of that piece, which lies at that place, with the residual there.

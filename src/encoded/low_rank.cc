@@ -10,10 +10,11 @@ namespace shoal {
 LowRankSums::LowRankSums(Endpoint& endpoint, const Encoding& encoding, Seed seed,
                          const Layout& layout, Substance substance)
     : endpoint_(endpoint), seed_(seed), substance_(substance) {
+  const std::uint32_t rank = traits(encoding).rank;
   std::size_t q_size = 0;
   for (const TensorEntry& tensor : layout.parameter_tensors()) {
     const std::vector<std::uint64_t> dimensions(tensor.shape.begin(), tensor.shape.end());
-    const std::optional<LowRank> shape = powersgd_shape(dimensions, encoding.rank);
+    const std::optional<LowRank> shape = powersgd_shape(dimensions, rank);
     if (!shape) continue;
     matrices_.push_back({tensor.at, tensor.n, *shape, q_size});
     q_size += shape->q_size();
@@ -62,8 +63,8 @@ void LowRankSums::project(Bucket& bucket, const Range& g) {
   std::span<float> to = bucket.p->all().data();
   for (const Matrix* matrix : bucket.matrices) {
     const std::span<const float> gradient = g.slice(matrix->at - g.at, matrix->n).data();
-    const std::span<float> m = rest(*matrix, true);
-    const std::span<const float> before = rest(*matrix, false);
+    const std::span<float> m = residual(*matrix, true);
+    const std::span<const float> before = residual(*matrix, false);
     for (std::size_t i = 0; i < m.size(); ++i) m[i] = gradient[i] + before[i];
     powersgd_project(matrix->shape, m, q_of(*matrix, false), to.first(matrix->shape.p_size()));
     to = to.subspan(matrix->shape.p_size());
@@ -81,8 +82,8 @@ void LowRankSums::project_back(Bucket& bucket) {
     const std::span<float> own_p = p.first(matrix->shape.p_size());
     const std::span<float> own_q = q.first(matrix->shape.q_size());
     powersgd_orthogonalize(matrix->shape, own_p);
-    powersgd_back(matrix->shape, rest(*matrix, true), own_p, own_q);
-    powersgd_add(matrix->shape, own_p, own_q, -1, rest(*matrix, true));
+    powersgd_back(matrix->shape, residual(*matrix, true), own_p, own_q);
+    powersgd_add(matrix->shape, own_p, own_q, -1, residual(*matrix, true));
     p = p.subspan(own_p.size());
     q = q.subspan(own_q.size());
   }

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "codec/encoding.h"
-#include "codec/powersgd.h"
+#include "codec/powersgd_step.h"
 #include "collective/exchange.h"
 #include "learner/layout.h"
 #include "runtime/range.h"
@@ -64,7 +64,7 @@ class LowRankSums {
   void project(Bucket& bucket, const Range& g);
   void project_back(Bucket& bucket);
   void put_together(Bucket& bucket, const Range& g);
-  std::span<float> rest(const Matrix& matrix, bool next) {
+  std::span<float> residual(const Matrix& matrix, bool next) {
     return e_[next ? 1 - now_ : now_]->range(matrix.at, matrix.n).data();
   }
   std::span<float> q_of(const Matrix& matrix, bool next) {

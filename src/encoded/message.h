@@ -39,7 +39,7 @@ class MessageForm {
   const Codec& codec_of(std::size_t piece, Elements n) const;
   const Encoding& encoding_of(std::size_t piece) const { return kinds_[kind_of_[piece]]; }
   // Whether some piece adds what was not sent to the next gradient.
-  bool keeps_rest() const { return std::ranges::any_of(kinds_, &Encoding::feedback); }
+  bool keeps_residual() const { return std::ranges::any_of(kinds_, &Encoding::feedback); }
   // f(the piece, what of it lies in the place)
   template <class F>
   void for_pieces(const Cut& place, F f) const;

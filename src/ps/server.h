@@ -276,7 +276,7 @@ class Server {
   // Whether something of what is in a worker's pushes may still wait there.
   bool held_back() const {
     return holds_back(options_.ps.filter) ||
-           (options_.form != nullptr && options_.form->keeps_rest());
+           (options_.form != nullptr && options_.form->keeps_residual());
   }
 
   Node& node_;

@@ -324,13 +324,13 @@ constexpr Exclusion kExclusions[] = {
      "a push that is dropped would take with it what had waited since earlier ones",
      "`--consistency async`",
      [](const Recipe& r, std::uint64_t) {
-       return serves(r) && some_encoding(r, keeps_rest) && drops_late(r.ps.consistency);
+       return serves(r) && some_encoding(r, keeps_residual) && drops_late(r.ps.consistency);
      },
      [](Recipe& r, std::uint64_t) { r.ps.consistency = consistency::Async{}; }},
     {"`--encode-pulls` other than `fp16`, `bf16`, `qsgd:LEVELS` or `fp32`",
      "what is read is a model, and nobody keeps what was left out of it", "`--encode-pulls fp16`",
      [](const Recipe& r, std::uint64_t) { return !is_for_models(r.ps.pulls); },
-     [](Recipe& r, std::uint64_t) { r.ps.pulls = {.kind = Encoding::Kind::Fp16}; }},
+     [](Recipe& r, std::uint64_t) { r.ps.pulls = {.method = Fp16{}}; }},
     {"`--encode` with a `--algorithm` other than `average`, `block`, `neighbours` or `stream`",
      "the two that meet have no model in common that differences could be to",
      "`--encode fp32`; or `--algorithm average`",

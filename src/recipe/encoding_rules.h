@@ -7,32 +7,20 @@
 
 namespace shoal {
 
-inline bool has_lists(const Encoding& e) { return has_codec(e) && make_codec(e)->sparse(); }
-// What is zero stays zero, and is not sent as a number.
-inline bool leaves_zeros(const Encoding& e) {
-  return e.kind == Encoding::Kind::Fp16 || e.kind == Encoding::Kind::Bf16 || has_lists(e);
-}
-inline bool chooses(const Recipe& r) { return r.encode.as.kind == Encoding::Kind::Auto; }
+inline bool has_lists(const Encoding& e) { return traits(e).lists; }
+// Kylix sends what is not zero: numbers that were zero must come back as zero.
+inline bool leaves_zeros(const Encoding& e) { return traits(e).leaves_zeros || traits(e).lists; }
+inline bool chooses(const Recipe& r) { return traits(r.encode.as).chooses; }
 template <class Test>
 bool some_encoding(const Recipe& r, Test test) {
   return test(r.encode.as) || std::ranges::any_of(r.encode.layers, test, &LayerEncoding::as);
 }
-// More than a form of what is sent: rounds of factors, sums of momentum, a choice by links.
-inline bool is_of_steps(const Encoding& e) {
-  return !has_codec(e) || e.kind == Encoding::Kind::Dgc;
-}
-inline bool keeps_rest(const Encoding& e) { return e.feedback; }
-inline bool draws(const Encoding& e) {
-  return e.kind == Encoding::Kind::Randomk ||
-         (e.kind != Encoding::Kind::Fp32 && has_codec(e) && make_codec(e)->unbiased());
-}
-inline bool is_for_models(const Encoding& e) {
-  using Kind = Encoding::Kind;
-  return !e.feedback && (e.kind == Kind::Fp32 || e.kind == Kind::Fp16 || e.kind == Kind::Bf16 ||
-                         e.kind == Kind::Qsgd);
-}
+inline bool is_of_steps(const Encoding& e) { return traits(e).of_whole_steps(); }
+inline bool keeps_residual(const Encoding& e) { return e.feedback; }
+inline bool draws(const Encoding& e) { return traits(e).draws; }
+inline bool is_for_models(const Encoding& e) { return !e.feedback && !examples(e).models.empty(); }
 inline void encode_by_signs(Recipe& r, bool (*some)(const Encoding&)) {
-  const Encoding signs{.kind = Encoding::Kind::Onebit, .feedback = true};
+  const Encoding signs{.method = Onebit{}, .feedback = true};
   if (some(r.encode.as)) r.encode.as = signs;
   for (LayerEncoding& one : r.encode.layers)
     if (some(one.as)) one.as = signs;

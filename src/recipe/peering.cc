@@ -53,12 +53,9 @@ double block_momentum(const Peering& peering, std::uint64_t workers) {
   return peering.block_momentum < 0 ? 1 - 1 / static_cast<double>(workers) : peering.block_momentum;
 }
 
-// What was best in the experiments of Koloskova et al. 2019, about: one for what only rounds, 0.04
-// where one element of a hundred is sent.
 double mix_rate(const Peering& peering, const Encoding& encoding) {
   if (peering.mix_rate >= 0) return peering.mix_rate;
-  if (encoding.kind == Encoding::Kind::Onebit) return 0.4;
-  return encoding.ratio > 0 ? std::min(1.0, 4 * encoding.ratio) : 1;
+  return traits(encoding).mix_rate;
 }
 
 std::uint64_t gradient_parts(const Peering& peering, std::uint64_t workers) {

@@ -79,12 +79,11 @@ std::vector<System> decentral_systems() {
            "of gradients and what waits of earlier ones the signs of those elements are sent "
            "to all others that reach a threshold; everyone moves by what is sent, and nobody "
            "waits for another's step",
-       .recipe =
-           each_its_own({.algorithm = Algorithm::Stream,
-                         .tau = 1,
-                         .in_step = false,
-                         .topology = topology::Complete{}},
-                        {.as = {.kind = Encoding::Kind::Strom, .theta = 0.01, .feedback = true}}),
+       .recipe = each_its_own({.algorithm = Algorithm::Stream,
+                               .tau = 1,
+                               .in_step = false,
+                               .topology = topology::Complete{}},
+                              {.as = {.method = Strom{.theta = 0.01}, .feedback = true}}),
        .optimizer = "sgd",
        .eta_times = 2,
        .workers_min = 2},

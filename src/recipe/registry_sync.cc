@@ -30,9 +30,7 @@ std::vector<System> synchronous_systems() {
                    "both keep what they left out; full numbers in the first tenth of an epoch",
        .recipe = {.updater = Updater::Everyone,
                   .exchange = Exchange::Direct,
-                  .encode = {{.kind = Encoding::Kind::Onebit, .feedback = true},
-                             EncodedForm::Direct,
-                             0.1}},
+                  .encode = {{.method = Onebit{}, .feedback = true}, EncodedForm::Direct, 0.1}},
        .workers_min = 2},
       {.name = "project-adam-epoch",
        .year = 2014,
@@ -59,7 +57,7 @@ std::vector<System> synchronous_systems() {
        .reference = "arXiv:1409.5705",
        .sentence = "of fully connected layers everyone sends activations and errors to all others, "
                    "who form the gradient",
-       .recipe = {.exchange = Exchange::Direct, .encode = {{.kind = Encoding::Kind::Sfb}}},
+       .recipe = {.exchange = Exchange::Direct, .encode = {{.method = Sfb{}}}},
        .workers_min = 2},
       {.name = "tensorflow-sync",
        .year = 2016,
@@ -120,7 +118,7 @@ std::vector<System> synchronous_systems() {
        .sentence =
            "of each layer its factors or its gradient, whichever is less to send; each worker "
            "serves a part",
-       .recipe = {.exchange = Exchange::Direct, .encode = {{.kind = Encoding::Kind::Poseidon}}},
+       .recipe = {.exchange = Exchange::Direct, .encode = {{.method = Poseidon{}}}},
        .workers_min = 2},
       {.name = "dgc",
        .year = 2018,
@@ -131,7 +129,7 @@ std::vector<System> synchronous_systems() {
            "gathered as well; more of them in the first four epochs",
        .recipe = {.updater = Updater::Everyone,
                   .exchange = Exchange::Direct,
-                  .encode = {{.kind = Encoding::Kind::Dgc, .ratio = 0.001}}},
+                  .encode = {{.method = Dgc{.ratio = 0.001}}}},
        .optimizer = "sgd",
        .workers_min = 2},
       {.name = "horovod",

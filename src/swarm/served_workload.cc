@@ -108,7 +108,7 @@ std::string judge(const ServedJob& job) {
     return static_cast<double>(job.tally.ended[static_cast<std::size_t>(end)]);
   };
   const double dropped = ended(SampleEnd::Dropped), partial = ended(SampleEnd::Partial);
-  const bool either = job.served.encode.as.kind == Encoding::Kind::Onebit;
+  const bool either = traits(job.served.encode.as).overshoots;
   const double beyond = 0.01 + (either ? partial : 0);
   const std::vector<ShardCut> cuts = cut_shards(job.N, job.served.shards);
   for (std::size_t k = 0; k < cuts.size(); ++k) {

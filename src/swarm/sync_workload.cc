@@ -73,9 +73,7 @@ void draw_encoding(Random& random, Recipe& recipe) {
   recipe.encode.by = static_cast<EncodedForm>(random.below(kEncodedForms));
   const bool lists =
       recipe.encode.by == EncodedForm::Sparse || recipe.encode.by == EncodedForm::Kylix;
-  const Encoding::Kind kind = recipe.encode.as.kind;
-  if (lists && kind != Encoding::Kind::Topk && kind != Encoding::Kind::Randomk)
-    recipe.encode.by = EncodedForm::Gather;
+  if (lists && !traits(recipe.encode.as).lists) recipe.encode.by = EncodedForm::Gather;
   if (random.chance(0.2)) recipe.encode.after = random.uniform();
 }
 
@@ -98,7 +96,7 @@ void draw_order(Random& random, SyncOptions& sync) {
 }
 
 bool rounds_numbers(const Recipe& recipe) {
-  return encodes(recipe) && recipe.encode.as.kind != Encoding::Kind::Fp32;
+  return encodes(recipe) && !traits(recipe.encode.as).exact;
 }
 
 // Whether the samples of each step are those that one worker would take.

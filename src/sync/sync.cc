@@ -385,7 +385,7 @@ Task<void> sync_worker(Node& node, Learner& learner, CheckpointStore& checkpoint
                        SyncOptions options, Journal* journal) {
   if (options.batch == 0) throw ConfigError("a global batch of 0 samples; take at least 1");
   require_valid(options.rule);
-  if (options.recipe.encode.as.kind == Encoding::Kind::Dgc && options.rule.kind != RuleKind::Sgd)
+  if (traits(options.recipe.encode.as).gathers_momentum && options.rule.kind != RuleKind::Sgd)
     throw ConfigError(fmt::format(
         "--encode {} with --optimizer {}: momentum is in what it sends already; take --optimizer "
         "sgd, or --encode topk:0.001+ef",

@@ -32,12 +32,12 @@ constexpr double kSlower = 1.5;
 void SyncStep::make_encoder() {
   const Encode& encode = options_.recipe.encode;
   if (!encodes(options_.recipe) || chooses_encoding() || sends_factors(encode)) return;
-  if (encode.as.kind == Encoding::Kind::Powersgd) {
+  if (traits(encode.as).rank > 0) {
     low_rank_.emplace(node_.endpoint, encode.as, node_.env.seed(), learner_.layout(),
                       learner_.substance());
     return;
   }
-  const double momentum = encode.as.kind == Encoding::Kind::Dgc ? kMomentum : 0;
+  const double momentum = traits(encode.as).gathers_momentum ? kMomentum : 0;
   const EncoderOptions options{encode.as, node_.env.seed(), momentum};
   encoder_.emplace(node_.endpoint, options, learner_.pieces(), learner_.substance());
   if (!encode.layers.empty()) encoder_->choose(encodings_of(encode, learner_));
@@ -45,9 +45,7 @@ void SyncStep::make_encoder() {
 
 // ---- Auto: what pays
 
-bool SyncStep::chooses_encoding() const {
-  return options_.recipe.encode.as.kind == Encoding::Kind::Auto;
-}
+bool SyncStep::chooses_encoding() const { return traits(options_.recipe.encode.as).chooses; }
 
 Task<std::string> SyncStep::choose_encodings(const Group& group, bool anew) {
   const std::uint64_t operation = kChoices + 3 * replica_.step.value();

@@ -43,11 +43,10 @@ bool poseidon_broadcasts(std::uint64_t B, std::uint64_t P, std::uint64_t S, std:
 
 // The same on all members: who has no samples has no factors.
 bool SyncStep::by_factors(const Group& group, const Ready& bucket) const {
-  using Kind = Encoding::Kind;
-  const Kind kind = options_.recipe.encode.as.kind;
-  if ((kind != Kind::Sfb && kind != Kind::Poseidon) || plain_ || group.size() == 1) return false;
+  const FactorUse use = traits(options_.recipe.encode.as).factors;
+  if (use == FactorUse::None || plain_ || group.size() == 1) return false;
   const TensorEntry* const matrix = matrix_of(learner_.layout(), bucket);
-  if (matrix == nullptr || kind == Kind::Sfb) return matrix != nullptr;
+  if (matrix == nullptr || use == FactorUse::Matrices) return matrix != nullptr;
   std::uint64_t B = 0;
   for (const MicroShard& micro_shard : micro_shards_) B = std::max(B, micro_shard.samples());
   return poseidon_broadcasts(B, group.size(), group.size(),

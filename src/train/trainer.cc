@@ -60,7 +60,7 @@ SyncOptions sync_options(const TrainPlan& plan) {
   o.workers = plan.workers;
   o.rule = plan.rule;
   // Momentum accumulates clipped gradients, so workers clip before they send.
-  if (plan.recipe.encode.as.kind == Encoding::Kind::Dgc)
+  if (traits(plan.recipe.encode.as).gathers_momentum)
     o.local_clip = std::exchange(o.rule.clip_norm, 0);
   o.eta = plan.eta;
   o.schedule = plan.schedule;

@@ -36,7 +36,7 @@ TEST_P(EveryCodec, WhatIsSentAndTheRestAreTheValues) {
     const std::vector<float> values = normal_numbers(n);
     std::vector<std::byte> bytes(codec->bound(n));
     std::vector<float> rest(n, 7.0F);
-    bytes.resize(codec->encode_with_rest({values, values}, rest, bytes, {}));
+    bytes.resize(codec->encode_with_residual({values, values}, rest, bytes, {}));
     const std::vector<float> sent = decoded(*codec, bytes, n);
     for (std::size_t i = 0; i < n; ++i) {
       // One floating-point subtraction: half a unit in the last place of the largest of the three.
@@ -51,8 +51,8 @@ TEST_P(EveryCodec, TheRestMayBeTheMemoryOfTheValues) {
   const std::vector<float> values = normal_numbers(5000);
   std::vector<float> apart(values.size()), in_place = values;
   std::vector<std::byte> a(codec->bound(values.size())), b(a.size());
-  a.resize(codec->encode_with_rest({values, values}, apart, a, {}));
-  b.resize(codec->encode_with_rest({in_place, in_place}, in_place, b, {}));
+  a.resize(codec->encode_with_residual({values, values}, apart, a, {}));
+  b.resize(codec->encode_with_residual({in_place, in_place}, in_place, b, {}));
   EXPECT_EQ(a, b);
   EXPECT_EQ(apart, in_place);
   EXPECT_EQ(a, encoded(*codec, values)) << "the rest changes nothing of what is sent";
@@ -67,7 +67,7 @@ TEST_P(EveryCodec, WhatIsCarriedIsAddedBeforeItIsEncoded) {
     std::vector<std::byte> a(codec->bound(n)), b(codec->bound(n));
     const DrawKey key{Seed(3), 4, 5};
     a.resize(codec->encode_carried(latest, carried, rest, a, key));
-    b.resize(codec->encode_with_rest({sum, latest}, sum, b, key));
+    b.resize(codec->encode_with_residual({sum, latest}, sum, b, key));
     EXPECT_EQ(a, b) << n;
     EXPECT_EQ(rest, sum) << n;
   }
@@ -137,7 +137,7 @@ TEST_P(EveryCodec, NoExtremeBecomesInfiniteOrLeavesAnythingOutOfTheRest) {
   for (const std::vector<float>& values : extremes) {
     std::vector<std::byte> bytes(codec->bound(values.size()));
     std::vector<float> rest(values.size());
-    bytes.resize(codec->encode_with_rest({values, values}, rest, bytes, {}));
+    bytes.resize(codec->encode_with_residual({values, values}, rest, bytes, {}));
     const std::vector<float> sent = decoded(*codec, bytes, values.size());
     for (std::size_t i = 0; i < values.size(); ++i) {
       ASSERT_TRUE(std::isfinite(sent[i])) << values[0] << " of " << values.size();
@@ -158,7 +158,7 @@ TEST_P(EveryCodec, NanAndInfinityAreRefusedWithTheirPlace) {
       std::vector<std::byte> bytes(codec->bound(values.size()));
       std::vector<float> rest(values.size());
       try {
-        codec->encode_with_rest({values, values}, rest, bytes, {});
+        codec->encode_with_residual({values, values}, rest, bytes, {});
         FAIL() << bad << " at " << place << " went through";
       } catch (const DataError& e) {
         EXPECT_THAT(e.what(), HasSubstr("element " + std::to_string(place) + " of 1030"));

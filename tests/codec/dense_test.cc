@@ -3,7 +3,7 @@
 
 #include <cfloat>
 
-#include "codec/flexpoint.h"
+#include "codec/flexpoint_exponent.h"
 #include "codec_cases.h"
 
 namespace shoal {
@@ -131,7 +131,7 @@ TEST(Twobit, SendsThetaOnceItIsReachedAndKeepsTheRest) {
   std::vector<std::byte> bytes(codec->bound(1));
   std::vector<float> sum(1);
   for (int i = 0; i < 5; ++i) {
-    codec->encode_with_rest({rest, rest}, rest, bytes, {});
+    codec->encode_with_residual({rest, rest}, rest, bytes, {});
     codec->decode_add(bytes, sum);
   }
   EXPECT_EQ(sum[0], 1.5F);

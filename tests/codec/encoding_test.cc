@@ -53,18 +53,17 @@ TEST(Encoding, ItsTextFormIsReadBackAsItWas) {
   }
 }
 
-TEST(Encoding, EveryKindHasItsNameAndDefaults) {
-  for (std::size_t i = 0; i < kEncodings; ++i) {
-    const auto kind = static_cast<Encoding::Kind>(i);
-    const Encoding encoding = parse_encoding(to_string(kind));
-    EXPECT_EQ(encoding.kind, kind);
+TEST(Encoding, EveryMethodHasItsNameAndDefaults) {
+  for_each_alternative<EncodingMethod>([](const auto& method) {
+    const Encoding encoding = parse_encoding(method.kName);
+    EXPECT_EQ(encoding.method, EncodingMethod(method));
     EXPECT_EQ(parse_encoding(to_string(encoding)), encoding) << to_string(encoding);
-  }
+  });
   EXPECT_EQ(to_string(parse_encoding("topk")), "topk:0.01");
   EXPECT_EQ(to_string(parse_encoding("qsgd")), "qsgd:4");
 }
 
-TEST(Encoding, SomeAlwaysKeepTheRest) {
+TEST(Encoding, SomeAlwaysKeepTheResidual) {
   for (const char* text : {"twobit", "strom", "dryden", "adacomp", "powersgd"})
     EXPECT_TRUE(parse_encoding(text).feedback) << text;
   EXPECT_EQ(parse_encoding("strom:0.5+ef"), parse_encoding("strom:0.5"));
@@ -96,7 +95,7 @@ TEST(Encoding, ImpossibleSettingsAreRefusedWithTheRange) {
   EXPECT_THAT(refusal("powersgd:0"), HasSubstr("from 1 to 1024"));
   EXPECT_THAT(refusal("randomk:0.1:0"), HasSubstr("from 1 on"));
   EXPECT_THAT(refusal("randomk:0.1:x"), HasSubstr("from 1 on"));
-  EXPECT_THAT(refusal("topk:0.1:4"), HasSubstr("from 1e-06 to 1"));
+  EXPECT_THAT(refusal("topk:0.1:4"), HasSubstr("one setting too many"));
   EXPECT_EQ(to_string(parse_encoding("randomk:0.1:1")), "randomk:0.1");
   EXPECT_THAT(refusal("fp16:3"), HasSubstr("takes no"));
   EXPECT_THAT(refusal("fp16:"), HasSubstr("takes no"));
@@ -113,6 +112,51 @@ TEST(Encoding, FeedbackIsRefusedWhereItMakesNoSense) {
   EXPECT_THAT(refusal("qsgd:22+ef"), HasSubstr("fewer than 23"));
   EXPECT_THAT(refusal("topk:0.1+ef+ef"), HasSubstr("twice"));
   EXPECT_THAT(refusal("topk:0.1+"), HasSubstr("nothing follows"));
+}
+
+// What an encoding says about itself must be what its codec does.
+TEST(Encoding, TraitsAreThoseOfTheCodec) {
+  for (const EncodingRow& row : encoding_rows()) {
+    const Encoding encoding = parse_encoding(row.examples.usual);
+    const EncodingTraits is = traits(encoding);
+    EXPECT_EQ(to_string(encoding), row.examples.usual) << "defaults are written out";
+    if (!has_codec(encoding)) {
+      EXPECT_TRUE(is.of_whole_steps()) << row.form;
+      EXPECT_FALSE(is.no_zstd.empty()) << row.form;
+      continue;
+    }
+    const std::unique_ptr<Codec> codec = make_codec(encoding);
+    EXPECT_EQ(is.lists, codec->sparse()) << row.form;
+    EXPECT_TRUE(is.draws || is.exact || !codec->unbiased()) << row.form;
+    EXPECT_TRUE(!is.needs_residual || is.no_residual.empty()) << row.form;
+    EXPECT_GT(is.mix_rate, 0) << row.form;
+    EXPECT_LE(is.mix_rate, 1) << row.form;
+  }
+}
+
+TEST(Encoding, EveryExampleIsOneOfItsOwn) {
+  for (const EncodingRow& row : encoding_rows()) {
+    const EncodingExamples& e = row.examples;
+    for (const std::string_view text : {e.usual, e.bench, e.models, e.swarm.text}) {
+      if (text.empty()) continue;
+      EXPECT_EQ(parse_encoding(text).method.index(), parse_encoding(e.usual).method.index())
+          << text;
+    }
+    EXPECT_FALSE(row.help.empty());
+    if (!e.models.empty()) {
+      EXPECT_FALSE(parse_encoding(e.models).feedback) << e.models;
+    }
+    if (e.candidate) {
+      EXPECT_TRUE(has_codec(parse_encoding(e.usual)));
+    }
+  }
+}
+
+TEST(Encoding, WarmUpOfDgcSendsMore) {
+  const Encoding dgc = parse_encoding("dgc:0.001");
+  EXPECT_EQ(to_string(at_epoch(dgc, 0.5)), "dgc:0.25");
+  EXPECT_EQ(at_epoch(dgc, 4), dgc);
+  EXPECT_EQ(at_epoch(parse_encoding("topk:0.01"), 0), parse_encoding("topk:0.01"));
 }
 
 }  // namespace

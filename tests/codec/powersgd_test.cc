@@ -1,9 +1,8 @@
-#include "codec/powersgd.h"
-
 #include <gtest/gtest.h>
 
 #include <array>
 
+#include "codec/powersgd_step.h"
 #include "codec_cases.h"
 
 namespace shoal {

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "codec/bytes.h"
-#include "codec/dgc.h"
+#include "codec/dgc_step.h"
 #include "codec/select.h"
 #include "codec_cases.h"
 
@@ -65,7 +65,7 @@ TEST(Topk, SendsExactlyTheLargestOfUglyDistributions) {
   for (const std::uint32_t place : detail::sample_of(kN)) ugly.back()[place] += 5;
   for (const char* name : {"topk:0.001", "topk:0.01", "topk:0.5"}) {
     const auto codec = codec_of(name);
-    const auto k = static_cast<std::size_t>(parse_encoding(name).ratio * kN);
+    const auto k = static_cast<std::size_t>(std::get<Topk>(parse_encoding(name).method).ratio * kN);
     for (std::size_t u = 0; u < ugly.size(); ++u)
       EXPECT_EQ(list_of(*codec, {ugly[u], ugly[u]}).at, naive_largest(ugly[u], k)) << name << u;
   }
@@ -76,7 +76,7 @@ TEST(Topk, SentAndRestAreTheValuesBitForBit) {
   const std::vector<float> values = normal_numbers(10'000);
   std::vector<float> sum(values.size());
   std::vector<std::byte> bytes(codec->bound(values.size()));
-  bytes.resize(codec->encode_with_rest({values, values}, sum, bytes, {}));
+  bytes.resize(codec->encode_with_residual({values, values}, sum, bytes, {}));
   codec->decode_add(bytes, sum);
   EXPECT_EQ(sum, values);
 }
@@ -164,7 +164,7 @@ TEST(Dgc, AStepGathersMomentumAndForgetsWhatWasSent) {
   EXPECT_EQ(u, (std::vector<float>{1.5F, 2, 1, 1}));
   EXPECT_EQ(v, (std::vector<float>{11.5F, 2, 1, 2}));
   std::vector<std::byte> bytes(codec->bound(4));
-  bytes.resize(codec->encode_with_rest({v, g}, v, bytes, {}));
+  bytes.resize(codec->encode_with_residual({v, g}, v, bytes, {}));
   dgc_forget(*codec, bytes, u);
   EXPECT_EQ(u, (std::vector<float>{0, 0, 1, 1})) << "of equal ones the first was sent";
   EXPECT_EQ(v, (std::vector<float>{0, 0, 1, 2}));
@@ -183,7 +183,7 @@ TEST(Dgc, NothingIsLostWithoutMasking) {
     }
     dgc_gather(u, v, g, 0.9F);
     std::vector<std::byte> bytes(codec->bound(kN));
-    bytes.resize(codec->encode_with_rest({v, g}, v, bytes, {}));
+    bytes.resize(codec->encode_with_residual({v, g}, v, bytes, {}));
     codec->decode_add(bytes, sent);
   }
   for (std::size_t i = 0; i < kN; ++i) ASSERT_NEAR(sent[i] + v[i], dense[i], 1e-4) << i;

@@ -6,7 +6,7 @@
 
 #include "codec/draws.h"
 #include "codec/elias.h"
-#include "codec/terngrad.h"
+#include "codec/terngrad_scale.h"
 #include "codec_cases.h"
 
 namespace shoal {

@@ -29,6 +29,9 @@ const std::vector<std::unique_ptr<Codec>>& codecs() {
           "adacomp:50",    "topk:0.01",  "topk:0.3",     "randomk:0.01",     "randomk:0.3+ef",
           "topk:0.3+zstd", "fp32+zstd"})
       made.push_back(make_codec(parse_encoding(text)));
+    for (const EncodingRow& row : encoding_rows())
+      if (has_codec(parse_encoding(row.examples.usual)))
+        made.push_back(make_codec(parse_encoding(row.examples.usual)));
     return made;
   }();
   return all;

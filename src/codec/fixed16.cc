@@ -1,21 +1,16 @@
-// fixed16: fixed point of 16 bits, IL before the point (the sign included) and FL = 16 - IL behind
-// it, rounded by chance. Gupta, Agrawal, Gopalakrishnan, Narayanan, "Deep learning with limited
-// numerical precision", ICML 2015, arXiv:1502.02551.
-//
-// Written: 2 bytes an element. From -2^(IL-1) to 2^(IL-1) - 2^-FL the mean error is 0, and no error
-// reaches 2^-FL; what lies outside becomes the nearest end.
+#include "codec/fixed16.h"
+
 #include <algorithm>
 
-#include "codec/codecs.h"
 #include "codec/draws.h"
 #include "codec/pack.h"
 
 namespace shoal {
 namespace {
 
-class Fixed16 final : public Codec {
+class Fixed16Codec final : public Codec {
  public:
-  Fixed16(std::uint32_t before_point, Width width)
+  Fixed16Codec(std::uint32_t before_point, Width width)
       : step_(std::exp2(static_cast<float>(before_point) - 16)), width_(width) {}
   std::size_t bound(std::size_t n) const override { return 2 * n; }
   std::size_t expected(std::size_t n) const override { return 2 * n; }
@@ -71,8 +66,8 @@ class Fixed16 final : public Codec {
 
 }  // namespace
 
-std::unique_ptr<Codec> make_fixed16(std::uint32_t before_point, Width width) {
-  return std::make_unique<Fixed16>(before_point, width);
+std::unique_ptr<Codec> Fixed16::make(Width width) const {
+  return std::make_unique<Fixed16Codec>(bits, width);
 }
 
 }  // namespace shoal

@@ -1,8 +1,8 @@
-// fp32: the numbers as they are, so that whoever encodes need not ask whether to.
+#include "codec/fp32.h"
+
 #include <algorithm>
 
 #include "codec/bytes.h"
-#include "codec/codecs.h"
 
 namespace shoal {
 namespace {
@@ -54,6 +54,6 @@ class Plain final : public Codec {
 
 }  // namespace
 
-std::unique_ptr<Codec> make_plain() { return std::make_unique<Plain>(); }
+std::unique_ptr<Codec> Fp32::make(Width) const { return std::make_unique<Plain>(); }
 
 }  // namespace shoal

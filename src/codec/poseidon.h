@@ -1,0 +1,24 @@
+// poseidon: factors as with sfb, of those layers whose factors are less to send than their
+// gradients. Zhang et al., "Poseidon", USENIX ATC 2017, arXiv:1706.03292. The rule:
+// poseidon_broadcasts (sync/sync_step.h).
+#pragma once
+
+#include "codec/traits.h"
+
+namespace shoal {
+
+struct Poseidon {
+  static constexpr std::string_view kName = "poseidon";
+  static constexpr std::string_view kHelp =
+      "these factors where they are less to send, else the gradient";
+  static constexpr EncodingExamples kExamples = {.usual = "poseidon"};
+
+  constexpr EncodingTraits traits() const {
+    return {.no_residual = "factors leave nothing out that +ef could add to the next gradient",
+            .no_zstd = "factors are sent as they are; leave +zstd out",
+            .factors = FactorUse::WhereLess};
+  }
+  bool operator==(const Poseidon&) const = default;
+};
+
+}  // namespace shoal
