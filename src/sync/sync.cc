@@ -26,14 +26,6 @@ namespace {
 
 constexpr GroupId kGroup{1};
 
-// Numbers of the collective operations of one view, beside those of its steps (sync_step.cc).
-constexpr std::uint64_t kRecovery = std::uint64_t{15} << 44U;
-constexpr std::uint64_t kStandings = kRecovery;
-constexpr std::uint64_t kTransfer = kRecovery + 1;
-constexpr std::uint64_t kBarrier = kRecovery + 2;
-constexpr std::uint64_t kOwn = std::uint64_t{13} << 44U;         // two a step
-constexpr std::uint64_t kEvaluation = std::uint64_t{14} << 44U;  // two a step
-
 class Worker {
  public:
   Worker(Node& node, Learner& learner, CheckpointStore& checkpoints, Replica& replica,
@@ -47,7 +39,7 @@ class Worker {
         step_(node, learner, replica, options),
         evaluation_(learner, replica),
         watch_(node.membership),
-        transfer_(node, learner, replica, kTransfer) {}
+        transfer_(node, learner, replica, kTransferOperation) {}
 
   // Trains until the last step is done everywhere, through all views.
   Task<void> run();
@@ -202,7 +194,7 @@ Task<bool> Worker::to_the_end(const Group& group) {
   // The result is safe before the first worker leaves: whoever comes later finds it.
   const bool saved = co_await save_all(group);
   if (!saved) co_return false;
-  co_return co_await watch_.before_next_view(barrier(group, kBarrier));
+  co_return co_await watch_.before_next_view(barrier(group, kBarrierOperation));
 }
 
 // All that a step needs of this member at once. Who has no state yet gets it meanwhile.
@@ -260,9 +252,9 @@ Task<void> Worker::commit(Generation generation, Rank rank) {
 Task<bool> Worker::save_all(const Group& group) {
   std::vector<PerWorkerArray> own = step_.own();
   if (!own.empty() && group.size() > 1) {
-    const std::uint64_t operation = kOwn + 2 * replica_.step.value();
+    const std::uint64_t number = operation(operations::kPerWorker, replica_.step);
     const bool collected = co_await watch_.before_next_view(
-        own_.collect(group, std::move(own), operation, replica_.kept));
+        own_.collect(group, std::move(own), number, replica_.kept));
     if (!collected) replica_.kept.clear();
     if (!collected) co_return false;
   }
@@ -275,8 +267,8 @@ Task<void> Worker::take_own(const Group& group, Rank source) {
   std::vector<PerWorkerArray> own = step_.own();
   const std::vector<bool> all(group.size(), true);
   if (!own.empty())
-    co_await own_.give_back(group, source, all, own, kOwn + 2 * replica_.step.value() + 1,
-                            replica_.kept);
+    co_await own_.give_back(group, source, all, own,
+                            operation(operations::kPerWorker, replica_.step, 1), replica_.kept);
   step_.inherit(replica_.kept, *group.view);
   replica_.kept.clear();
 }
@@ -310,7 +302,7 @@ Task<void> Worker::evaluate(const Group& group) {
   const LedgerPlace place = replica_.ledger.place();
   const std::uint64_t all = replica_.ledger.samples_per_epoch();
   report.epoch = (position(place.epoch, place.done()) + all - 1) / all;
-  report.total = co_await evaluation_.run(group, kEvaluation + 2 * replica_.step.value());
+  report.total = co_await evaluation_.run(group, operation(operations::kEvaluation, replica_.step));
   report.took = node_.env.now() - begin;
   evaluated_ = replica_.step;
   if (journal_ != nullptr) co_await journal_->evaluated(report);
@@ -320,7 +312,8 @@ Task<void> Worker::level_up(const Group& group) {
   transfer_.begin();
   const Standing own{replica_.step.value(), replica_.lineage.value(), replica_.valid ? 1U : 0U,
                      evaluated_.value()};
-  const std::vector<Standing> standings = co_await gathering_.of_all(group, own, kStandings);
+  const std::vector<Standing> standings =
+      co_await gathering_.of_all(group, own, kStandingsOperation);
 
   const RecoveryPlan plan = plan_recovery(standings);
   evaluated_ = evaluated_by_all(standings);

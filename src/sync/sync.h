@@ -42,10 +42,9 @@
 #include "replica/replica.h"
 #include "runtime/node.h"
 #include "runtime/task.h"
+#include "sync/operations.h"
 
 namespace shoal {
-
-inline constexpr std::uint64_t kBucketsMax = 4096;  // of a gradient
 
 struct SyncOptions {
   // Behaviour.

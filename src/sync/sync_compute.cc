@@ -6,9 +6,6 @@
 namespace shoal {
 namespace {
 
-// Of operations, by step; see sync_step.cc.
-constexpr std::uint64_t kRests = std::uint64_t{2} << 44U;
-
 // Where gradients do not come in buckets they are exchanged in as large ones.
 constexpr std::uint64_t kWholeBucket = 1 << 18;  // elements
 
@@ -284,7 +281,8 @@ Task<void> SyncStep::average_rest(const Group& group) {
   const std::size_t most = std::max<std::size_t>(1, *std::ranges::max_element(micro_shards_each));
   rest_after_.resize(most * count, 0.0F);
   const std::span<const float> own = rest_after_;
-  const std::vector<float> all = co_await rests_.of_all(group, own, kRests + replica_.step.value());
+  const std::vector<float> all =
+      co_await rests_.of_all(group, own, shoal::operation(operations::kBuffers, replica_.step));
 
   const Layout& layout = learner_.layout();
   const std::size_t averaged = (layout.averaged() - layout.parameters()).value();

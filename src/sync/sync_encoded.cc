@@ -17,9 +17,6 @@ constexpr double kMomentum = 0.9;
 constexpr const char* kResidual = "residual";
 constexpr const char* kVelocity = "velocity";
 
-// Of operations; see sync_step.cc.
-constexpr std::uint64_t kChoices = std::uint64_t{12} << 44U;  // three a step
-
 // When the choice of encodings is made anew: after so many steps in a row that took so much longer
 // or shorter than the shortest of the first ones.
 constexpr std::uint64_t kFirstSteps = 3;
@@ -48,7 +45,7 @@ void SyncStep::make_encoder() {
 bool SyncStep::chooses_encoding() const { return traits(options_.recipe.encode.as).chooses; }
 
 Task<std::string> SyncStep::choose_encodings(const Group& group, bool anew) {
-  const std::uint64_t operation = kChoices + 3 * replica_.step.value();
+  const std::uint64_t operation = shoal::operation(operations::kChoices, replica_.step);
   links_.emplace(node_.endpoint, learner_.substance());
   EncodingCosts costs;
   costs.shape = shape_of(group);

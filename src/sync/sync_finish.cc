@@ -9,13 +9,6 @@
 namespace shoal {
 namespace {
 
-// Of operations, by step; see sync_step.cc.
-constexpr std::uint64_t kNorms = std::uint64_t{3} << 44U;
-constexpr std::uint64_t kRounds = 4;
-constexpr std::uint64_t kGradients = std::uint64_t{10} << 44U;
-constexpr std::uint64_t kParts = std::uint64_t{11} << 44U;
-constexpr std::uint64_t kArrays = 8;
-
 Task<void> read_there(const Group& group, Rank owner, Tag tag, Bytes size,
                       std::optional<Reading>& reading) {
   const Match match{.from = group.view->at(owner), .tag = tag};
@@ -70,15 +63,15 @@ void SyncStep::lend(const Group& group, std::uint64_t& lent, Range range, std::u
 Task<void> SyncStep::hold_gradients(const Group& group) {
   gradients_there_.clear();
   gradients_there_.resize(group.size());
-  const Tag tag = group.tag(kGradients + replica_.step.value(), 0);
+  const std::uint64_t number = shoal::operation(operations::kGradients, replica_.step);
+  const Tag tag = group.tag(number, 0);
   const auto lent_by = [&](Rank r) {
     if (!added_late_) return part(group, r);
     const bool counts = std::ranges::find(terms_, r) != terms_.end();
     return replica_.g().range(Elements(0), counts ? replica_.N : Elements(0));
   };
   const Range own = lent_by(group.rank);
-  if (own.n > Elements(0))
-    lend(group, gradients_lent_[turn_], own, kGradients + replica_.step.value());
+  if (own.n > Elements(0)) lend(group, gradients_lent_[turn_], own, number);
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
     for (std::uint32_t r = 0; r < group.size(); ++r) {
       const Range there = lent_by(Rank(r));
@@ -203,7 +196,7 @@ Task<void> SyncStep::take_part(const Group& group, Rank owner) {
 }
 
 std::uint64_t SyncStep::parts_operation(unsigned array) const {
-  return kParts + replica_.step.value() * kArrays + array;
+  return shoal::operation(operations::kParts, replica_.step, array);
 }
 
 // ---- The update
@@ -292,7 +285,7 @@ Task<Sums> SyncStep::norms(const Group& group) {
       continue;
     }
     const std::span<const double> mine = own.values;
-    const std::uint64_t number = kNorms + replica_.step.value() * kRounds + round;
+    const std::uint64_t number = shoal::operation(operations::kNorms, replica_.step, round);
     const std::vector<double> all = co_await sums_.of_all(group, mine, number);
     for (auto at = all.begin(); at != all.end(); at += std::ssize(mine)) {
       Sums theirs;

@@ -96,7 +96,7 @@ Task<void> SyncStep::exchange_chunk(const Group& group, Chunk& chunk) {
 
 Task<void> SyncStep::hear_term(const Group& group, Chunk& chunk, Rank from, Bytes size,
                                std::optional<Reading>& term) {
-  const Tag tag = group.tag(operation(chunk.ready, 0), 0);
+  const Tag tag = group.tag(operation(chunk.ready, BucketOperation::Reduce), 0);
   const Match match{.from = group.view->at(from), .tag = tag};
   Reading there = co_await node_.endpoint.read(match);
   require_size(there, size);
@@ -110,7 +110,7 @@ Task<void> SyncStep::reduce_chunk(const Group& group, Chunk& chunk, bool waits) 
   const std::uint64_t P = group.size();
   const std::uint64_t r = group.rank.value();
   const Range own = part_of(g, r, P);
-  const std::uint64_t number = operation(chunk.ready, 0);
+  const std::uint64_t number = operation(chunk.ready, BucketOperation::Reduce);
   const Tag tag = group.tag(number, 0);
   if (!waits) chunk.ticket.begun = true;
   co_await with_group([&](TaskGroup& giving) -> Task<> {

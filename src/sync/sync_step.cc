@@ -15,15 +15,6 @@
 namespace shoal {
 namespace {
 
-// Numbers of the collective operations of one view. Those of a step are its buckets', each with
-// several, and below kNotes; the others are counted by step.
-constexpr std::uint64_t kOperationsEach = 8;
-constexpr std::uint64_t kReduce = 0;
-constexpr std::uint64_t kSpread = 1;  // and on, one for each array of the state
-constexpr std::uint64_t kNotes = std::uint64_t{1} << 44U;
-constexpr std::uint64_t kLinks = std::uint64_t{7} << 44U;
-constexpr std::uint64_t kMeetings = std::uint64_t{8} << 44U;
-constexpr std::uint64_t kMeetingsMax = 4096;  // in a step
 // What the last step counts for in a worker's speed. A core that somebody else uses too is slow for
 // some ten steps: with 0.2 shares came after it too late, with 1 every hiccup moves them.
 constexpr double kNewSpeed = 0.5;
@@ -105,7 +96,7 @@ Task<std::string> SyncStep::choose_exchange(const Group& group, bool anew) {
                     !in_chunks_ && !shoal::encodes(options_.recipe) && group.size() > 1;
   if (!open) co_return "";
   links_.emplace(node_.endpoint, learner_.substance());
-  costs_ = co_await known_links(group, *links_, "links", kLinks);
+  costs_ = co_await known_links(group, *links_, "links", shoal::operation(operations::kLinks));
   const Bytes size(replica_.N.value() * sizeof(float));
   co_return choose(costs_, shape_of(group), size).why;
 }
@@ -157,7 +148,7 @@ Task<void> SyncStep::run(const Group& group) {
   Channel<Ready> ready;
   in_pass_.reset();
   if (options_.recipe.batch_norm.over == BatchNorm::Over::Workers && group.size() > 1)
-    in_pass_.emplace(group, statistics_, kMeetings + replica_.step.value() * kMeetingsMax);
+    in_pass_.emplace(group, statistics_, shoal::operation(operations::kInPass, replica_.step));
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
     if (!computed) {
       if (in_pass_) tasks.spawn(in_pass_->serve());
@@ -235,13 +226,14 @@ Task<void> SyncStep::exchange(const Group& group, Ready bucket) {
   co_await spread(group, bucket);
 }
 
-std::uint64_t SyncStep::operation(const Ready& bucket, std::uint64_t what) const {
-  return (replica_.step.value() * kBucketsMax + bucket.bucket) * kOperationsEach + what;
+std::uint64_t SyncStep::operation(const Ready& bucket, BucketOperation what,
+                                  std::uint64_t i) const {
+  return shoal::operation(replica_.step, bucket.bucket, what, i);
 }
 
 Task<void> SyncStep::reduce(const Group& group, const Ready& bucket) {
   const Range g = replica_.g().range(bucket.at, bucket.n);
-  const std::uint64_t number = operation(bucket, kReduce);
+  const std::uint64_t number = operation(bucket, BucketOperation::Reduce);
   switch (updater_) {
     case Updater::Everyone: {
       if (encodes_now()) {
@@ -286,7 +278,7 @@ Task<void> SyncStep::reduce_shards(const Group& group, const Ready& bucket, std:
                                      own_part(group, bucket), number);
   const Range g = replica_.g().range(bucket.at, bucket.n);
   if (rounds(options_.rule) > 0)
-    co_await direct_all_gather(group, g, cuts, operation(bucket, kOperationsEach - 1));
+    co_await direct_all_gather(group, g, cuts, operation(bucket, BucketOperation::GatherSum));
 }
 
 // The parts of the members are those of the whole range, so that each is one piece.
@@ -329,7 +321,7 @@ Task<void> SyncStep::spread(const Group& group, const Ready& bucket) {
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
     for (unsigned a = 0; a < arrays; ++a) {
       const Range range = array_part(replica_.g().range(bucket.at, bucket.n), a, true);
-      const std::uint64_t number = operation(bucket, kSpread + a);
+      const std::uint64_t number = operation(bucket, BucketOperation::Spread, a);
       tasks.spawn(updater_ == Updater::Owners ? direct_all_gather(group, range, cuts, number)
                                               : tree_broadcast(group, Rank(0), range, number));
     }
@@ -341,7 +333,7 @@ Task<void> SyncStep::spread(const Group& group, const Ready& bucket) {
 
 Task<void> SyncStep::tell(const Group& group) {
   const std::vector<StepNote> notes =
-      co_await notes_.of_all(group, own_note_, kNotes + replica_.step.value());
+      co_await notes_.of_all(group, own_note_, shoal::operation(operations::kNotes, replica_.step));
   std::uint64_t longest = 0;
   for (const StepNote& note : notes) longest = std::max(longest, note.step_ns);
   if (longest > 0) tuner_.took(Duration(longest));

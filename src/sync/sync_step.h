@@ -246,7 +246,7 @@ class SyncStep {
   UpdateTarget shard_of(Range own);
   UpdateStep update_step() const;
   Range own_part(const Group& group, const Ready& bucket);
-  std::uint64_t operation(const Ready& bucket, std::uint64_t what) const;
+  std::uint64_t operation(const Ready& bucket, BucketOperation what, std::uint64_t i = 0) const;
 
   Node& node_;
   Learner& learner_;

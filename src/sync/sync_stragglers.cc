@@ -15,11 +15,6 @@
 namespace shoal {
 namespace {
 
-// Of operations, by step; see sync_step.cc.
-constexpr std::uint64_t kDone = std::uint64_t{4} << 44U;
-constexpr std::uint64_t kDecision = std::uint64_t{5} << 44U;
-constexpr std::uint64_t kCounts = std::uint64_t{6} << 44U;
-
 // Into so many pieces a share is cut whose worker may be told to stop.
 constexpr std::size_t kPieces = 4;
 
@@ -37,7 +32,7 @@ Task<void> SyncStep::compute_until_decided(const Group& group) {
     co_await compute_pieces(group);
     report_.compute = node_.env.now() - begin;
     // Rank 0 hears from everyone in every step, so that nothing of it is left in the next.
-    const Tag tag = group.tag(kDone + replica_.step.value(), 0);
+    const Tag tag = group.tag(shoal::operation(operations::kDone, replica_.step), 0);
     co_await node_.endpoint.send(group.view->at(Rank(0)), tag, const_buf(own_done_));
   });
   for (std::size_t i = 0; i < micro_shards_.size(); ++i) {
@@ -99,7 +94,7 @@ Task<void> SyncStep::decide(const Group& group) {
   bool told = false;
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
     for (std::uint64_t heard = 0; heard < group.size(); ++heard) {
-      const Match match{.tag = group.tag(kDone + replica_.step.value(), 0)};
+      const Match match{.tag = group.tag(shoal::operation(operations::kDone, replica_.step), 0)};
       const Received from = co_await node_.endpoint.recv(match, mut_buf(heard_done_));
       if (heard_done_ != 0) done.push_back(*group.view->rank_of(from.from));
       const std::optional<Winners> winners = decide_stragglers(options_.recipe, micro_shards, done);
@@ -107,7 +102,7 @@ Task<void> SyncStep::decide(const Group& group) {
       told = true;
       told_.clear();
       for (const Rank r : *winners) told_.push_back(r.value());
-      const Tag tag = group.tag(kDecision + replica_.step.value(), 0);
+      const Tag tag = group.tag(shoal::operation(operations::kDecision, replica_.step), 0);
       for (std::uint32_t r = 0; r < group.size(); ++r)
         tasks.spawn(as_task(node_.endpoint.send(group.view->at(Rank(r)), tag,
                                                 const_buf(std::span<const std::uint64_t>(told_)))));
@@ -117,7 +112,7 @@ Task<void> SyncStep::decide(const Group& group) {
 
 Task<void> SyncStep::hear_decision(const Group& group) {
   const Match match{.from = group.view->at(Rank(0)),
-                    .tag = group.tag(kDecision + replica_.step.value(), 0)};
+                    .tag = group.tag(shoal::operation(operations::kDecision, replica_.step), 0)};
   const MutBuf room = mut_buf(std::span(decision_));
   const Received received = co_await node_.endpoint.recv(match, room);
   require_size(received, room.size);
@@ -132,7 +127,7 @@ Task<void> SyncStep::until_decided() {
 // How much of its micro-shard each has, where none had to come to its end.
 Task<void> SyncStep::count_samples(const Group& group) {
   const std::vector<std::uint64_t> counts =
-      co_await counts_.of_all(group, done_, kCounts + replica_.step.value());
+      co_await counts_.of_all(group, done_, shoal::operation(operations::kCounts, replica_.step));
   for (MicroShard& micro_shard : micro_shards_)
     micro_shard.counted = counts[micro_shard.winner.value()];
 }
