@@ -45,29 +45,34 @@ class Worker {
   Task<void> run();
 
  private:
-  // All members of the view take part, from its first exchange to the end. True: the job is done;
-  // false: the view changed.
+  // ---- A view. True: the job is done; false: the view changed.
   Task<bool> in_view(ViewPtr view);
-  Task<bool> to_the_end(const Group& group);
+  Task<bool> train(const Group& group);
   void tell_of_lost(const View& view);
-  Task<void> level_up(const Group& group);
-  Task<void> choose(const Group& group, bool anew);
-  Task<void> receive_state(const Group& group);
-  void agreed(Generation generation);
-  // Before the next step; the same on all members.
+  // Parts of the state, from their owners, which may be gone.
+  Task<void> gather_parts();
+
+  // ---- A step
+  // Before the next one; the same on all members.
   Ending leave() const { return journal_ == nullptr ? Ending::No : journal_->leave(); }
   bool finished() const { return replica_.step >= options_.steps || leave() == Ending::Complete; }
   bool ends() const { return finished() || leave() != Ending::No; }
-  Task<void> step(const Group& group);
   Task<bool> make_step(const Group& group);
+  Task<void> prepare_step(const Group& group);
   Task<void> commit(Generation generation, Rank rank);
   bool evaluation_due() const;
   Task<void> evaluate(const Group& group);
+
+  // ---- The state: saved; agreed on when a view begins
+  Task<bool> save_if_due(const Group& group);
   Task<bool> save_all(const Group& group);
-  Task<void> take_own(const Group& group, Rank source);
   Task<void> save();
-  // From their owners, who may be gone.
-  Task<void> gather_parts();
+  Task<void> take_own(const Group& group, Rank source);
+  Task<void> level_up(const Group& group);
+  Task<bool> choose_anew(const Group& group);
+  Task<void> choose(const Group& group, bool anew);
+  Task<void> receive_state(const Group& group);
+  void agreed(Generation generation);
 
   // A place in an epoch, counted over all epochs.
   std::uint64_t position(std::uint64_t epoch, std::uint64_t at) const {
@@ -78,7 +83,7 @@ class Worker {
     if (!options_.audit) return 0;
     Hash both;
     both.add(hash_of(std::span<const float>(replica_.w().data())));
-    both.add(step_.held_parts().hash_of_slots());
+    both.add(step_.held().hash_of_slots());
     return both.value();
   }
   void note(EventKind kind, Generation generation, std::uint64_t a, std::uint64_t b,
@@ -125,22 +130,22 @@ Task<bool> Worker::in_view(ViewPtr view) {
   tell_of_lost(*view);
   const Context context = co_await current();
   TaskGroup lending(context);
-  step_.lend_by(lending);
+  step_.begin_lending(lending);
   bool done = false;
   std::exception_ptr error;
   try {
-    done = co_await watch_.during(group.view->generation, to_the_end(group));
+    done = co_await watch_.during(group.view->generation, train(group));
   } catch (...) {
     error = std::current_exception();
   }
-  // Whoever goes on to the next view takes nothing any more of what was lent in this one.
+  // Members that go on to the next view read nothing any more that was lent in this one.
   step_.refuse_early_pass();
   try {
     co_await gather_parts();
   } catch (...) {
     if (!error) error = std::current_exception();
   }
-  step_.held_parts().release();
+  step_.held().release();
   lending.cancel();
   co_await lending.join();
   if (error) std::rethrow_exception(error);
@@ -150,14 +155,16 @@ Task<bool> Worker::in_view(ViewPtr view) {
 // What a worker had not sent yet is lost with it, and nobody else could say so.
 void Worker::tell_of_lost(const View& view) {
   const ViewPtr before = std::exchange(before_, std::make_shared<const View>(view));
-  if (before == nullptr || journal_ == nullptr || step_.own().empty()) return;
+  if (before == nullptr || journal_ == nullptr || step_.per_worker_state().empty()) return;
   for (const Member& member : before->members)
     if (view.find(member.node) == nullptr)
       journal_->chosen(fmt::format("what node {} had not sent yet of its gradients is lost with it",
                                    member.node));
 }
 
-Task<bool> Worker::to_the_end(const Group& group) {
+// ---- The loop over steps
+
+Task<bool> Worker::train(const Group& group) {
   const bool level = co_await watch_.before_next_view(level_up(group));
   if (!level) co_return false;
 
@@ -168,39 +175,41 @@ Task<bool> Worker::to_the_end(const Group& group) {
     }
     if (ends()) break;
     if (step_.links_changed()) {
-      co_await gather_parts();
-      const bool chosen = co_await watch_.before_next_view(choose(group, true));
+      const bool chosen = co_await choose_anew(group);
       if (!chosen) co_return false;
-      step_.begin_view(*group.view, std::vector<bool>(group.size(), false));
     }
-    const bool complete = co_await make_step(group);
-    if (!complete) {
-      node_.env.probe("sync: a step was dropped for a new view");
-      co_return false;
-    }
-    if (node_.env.buggify("sync: late to commit"))
-      co_await node_.env.sleep(std::chrono::milliseconds(3));
+    const bool made = co_await make_step(group);
+    if (!made) co_return false;
     co_await commit(group.view->generation, group.rank);
-
-    const bool due =
-        options_.save_every > Step(0) && replica_.step.value() % options_.save_every.value() == 0;
-    if (due) {
-      const bool saved = co_await save_all(group);
-      if (!saved) co_return false;
-    } else if (group.rank == Rank(0) && node_.env.buggify("sync: saved early")) {
-      co_await save();
-    }
+    const bool saved = co_await save_if_due(group);
+    if (!saved) co_return false;
   }
-  // The result is safe before the first worker leaves: whoever comes later finds it.
+  // The result is safe before the first worker leaves: a worker that comes later finds it.
   const bool saved = co_await save_all(group);
   if (!saved) co_return false;
   co_return co_await watch_.before_next_view(barrier(group, kBarrierOperation));
 }
 
-// All that a step needs of this member at once. Who has no state yet gets it meanwhile.
-Task<void> Worker::step(const Group& group) {
-  step_.deal(*group.view);
-  for (const MicroShard& micro_shard : step_.micro_shards())
+// False: it was given up for a new view, and nothing has changed.
+Task<bool> Worker::make_step(const Group& group) {
+  bool counts = false;
+  std::exception_ptr error;
+  try {
+    counts = co_await watch_.before_next_view(prepare_step(group));
+    if (counts) co_await step_.finish(group);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  step_.let_go();
+  if (!counts) step_.give_up();
+  if (error) std::rethrow_exception(error);
+  if (!counts) node_.env.probe("sync: a step was dropped for a new view");
+  co_return counts;
+}
+
+// All that waits for other members. A member that has no state yet gets it meanwhile.
+Task<void> Worker::prepare_step(const Group& group) {
+  for (const MicroShard& micro_shard : step_.deal(*group.view))
     if (micro_shard.winner == group.rank)
       for (const Share& share : micro_shard.shares)
         note(EventKind::ShareAdded, group.view->generation, replica_.step.value(),
@@ -210,33 +219,19 @@ Task<void> Worker::step(const Group& group) {
       node_.env.probe("sync: the state came during a step");
       tasks.spawn(receive_state(group));
     }
-    tasks.spawn(step_.run(group));
+    tasks.spawn(step_.prepare(group));
     tasks.spawn(step_.prefetch(group));
     co_return;
   });
-  // As long as one has not told, nobody may finish: a loss now leaves all with the step before.
+  // As long as one member has not told, none may finish: after a loss all have the step before.
   if (node_.env.buggify("sync: late to tell"))
     co_await node_.env.sleep(std::chrono::milliseconds(20));
   co_await step_.tell(group);
 }
 
-// False: it was given up for a new view, and nothing has changed.
-Task<bool> Worker::make_step(const Group& group) {
-  bool counts = false;
-  std::exception_ptr error;
-  try {
-    counts = co_await watch_.before_next_view(step(group));
-    if (counts) co_await step_.finish(group);
-  } catch (...) {
-    error = std::current_exception();
-  }
-  step_.let_go();
-  if (!counts) step_.give_up();
-  if (error) std::rethrow_exception(error);
-  co_return counts;
-}
-
 Task<void> Worker::commit(Generation generation, Rank rank) {
+  if (node_.env.buggify("sync: late to commit"))
+    co_await node_.env.sleep(std::chrono::milliseconds(3));
   const Step t = replica_.step;
   StepReport report = step_.commit();
   report.rank = rank;
@@ -248,9 +243,19 @@ Task<void> Worker::commit(Generation generation, Rank rank) {
   if (journal_ != nullptr) co_await journal_->step_done(std::move(report));
 }
 
+// ---- The state is saved
+
+Task<bool> Worker::save_if_due(const Group& group) {
+  const bool due =
+      options_.save_every > Step(0) && replica_.step.value() % options_.save_every.value() == 0;
+  if (due) co_return co_await save_all(group);
+  if (group.rank == Rank(0) && node_.env.buggify("sync: saved early")) co_await save();
+  co_return true;
+}
+
 // By all members, where each has something of its own; false: the view changed.
 Task<bool> Worker::save_all(const Group& group) {
-  std::vector<PerWorkerArray> own = step_.own();
+  std::vector<PerWorkerArray> own = step_.per_worker_state();
   if (!own.empty() && group.size() > 1) {
     const std::uint64_t number = operation(operations::kPerWorker, replica_.step);
     const bool collected = co_await watch_.before_next_view(
@@ -264,7 +269,7 @@ Task<bool> Worker::save_all(const Group& group) {
 }
 
 Task<void> Worker::take_own(const Group& group, Rank source) {
-  std::vector<PerWorkerArray> own = step_.own();
+  std::vector<PerWorkerArray> own = step_.per_worker_state();
   const std::vector<bool> all(group.size(), true);
   if (!own.empty())
     co_await own_.give_back(group, source, all, own,
@@ -278,16 +283,18 @@ Task<void> Worker::save() {
   const std::uint64_t state = hash();
   note(EventKind::CheckpointBegun, last_, step, state, 0);
   learner_.pause();
-  co_await step_.held_parts().gather();
+  co_await step_.held().gather();
   co_await checkpoints_.save(replica_);
   if (journal_ != nullptr) journal_->saved(replica_.step);
   note(EventKind::CheckpointDone, last_, step, state, 0);
 }
 
 Task<void> Worker::gather_parts() {
-  co_await step_.held_parts().gather();
-  step_.held_parts().release();
+  co_await step_.held().gather();
+  step_.held().release();
 }
+
+// ---- Evaluation
 
 bool Worker::evaluation_due() const {
   if (!options_.evaluate || replica_.step == Step(0) || evaluated_ >= replica_.step) return false;
@@ -307,6 +314,8 @@ Task<void> Worker::evaluate(const Group& group) {
   evaluated_ = replica_.step;
   if (journal_ != nullptr) co_await journal_->evaluated(report);
 }
+
+// ---- All members of a view come to the same state
 
 Task<void> Worker::level_up(const Group& group) {
   transfer_.begin();
@@ -331,7 +340,7 @@ Task<void> Worker::level_up(const Group& group) {
          loaded ? 1 : 0);
   }
   if (replica_.valid) agreed(group.view->generation);
-  // Who has no state must know the step and the ledger, at least, before it can take part in any.
+  // A member without a state must at least know step and ledger before it can take part.
   co_await transfer_.announce(group);
   if (plan.from_checkpoint) co_await take_own(group, plan.source);
   co_await choose(group, false);
@@ -342,6 +351,15 @@ Task<void> Worker::level_up(const Group& group) {
                   !evaluation_due();
   step_.begin_view(*group.view, on ? guests : std::vector<bool>(group.size(), false));
   if (transfer_.due() && !on) co_await receive_state(group);
+}
+
+// In the middle of a view.
+Task<bool> Worker::choose_anew(const Group& group) {
+  co_await gather_parts();
+  const bool chosen = co_await watch_.before_next_view(choose(group, true));
+  if (!chosen) co_return false;
+  step_.begin_view(*group.view, std::vector<bool>(group.size(), false));
+  co_return true;
 }
 
 Task<void> Worker::choose(const Group& group, bool anew) {

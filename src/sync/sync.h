@@ -6,7 +6,7 @@
 //   for t = 0, 1, ...:
 //     deal the next B_global samples to the workers
 //     g <- sum over own samples of the gradient at w     (backward; bucket by bucket, last first)
-//                        (recipe.priority: t+1 begins while t is exchanged; sync_priority.cc)
+//                        (recipe.priority: t+1 begins while t is exchanged; priority_reduction.h)
 //     by recipe.updater, each bucket as soon as it is ready:
 //       everyone   g <- all-reduce(g)
 //       owners     g[own part] <- reduce-scatter(g)      (on one host: with the update)
@@ -23,7 +23,7 @@
 //   N/P, and those of the optimizer's slots, update of N/P; root: two trees, update of N at rank 0.
 // Deviations: the sum is not averaged over workers but over samples, so that uneven shares count
 //   right. Owners have the optimizer's slots copied too, or on one host read where they lie, also
-//   when they are lost (held_parts.h): any worker that is left can go on.
+//   when they are lost (sharded_state.h): any worker that is left can go on.
 // Failure: a worker may be lost or join at any moment. The step at hand is dropped or finished by
 //   all alike (recovery.h), and lost shares are dealt again: every step is applied exactly once and
 //   every sample of an epoch counts exactly once. A newcomer gets the state while the others make
@@ -61,7 +61,7 @@ struct SyncOptions {
   // (bucket_tuner.h): above 0, the size of the smallest.
   Bytes tune_buckets{0};
   // Of so many bytes on the parameters stay with the owners of their parts, on one host
-  // (held_parts.h): less would not be worth a message more.
+  // (sharded_state.h): less would not be worth a message more.
   Bytes hold_parameters{4 << 20};
   Bytes chunk{512 << 10};  // at most, where what is needed first goes first (recipe.priority)
   Step save_every{0};      // 0: only at the end

@@ -6,8 +6,8 @@
 #include "ps/softmax.h"
 #include "recipe/registry.h"
 #include "sim/world.h"
+#include "sync/factor_sums.h"
 #include "sync/sync_job.h"
-#include "sync/sync_step.h"
 
 namespace shoal {
 namespace {

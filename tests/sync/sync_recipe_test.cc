@@ -6,9 +6,9 @@
 
 #include "sim/words.h"
 #include "sim/world.h"
+#include "sync/dealing.h"
 #include "sync/stragglers.h"
 #include "sync/sync_job.h"
-#include "sync/sync_step.h"
 
 namespace shoal {
 namespace {

@@ -1,27 +1,16 @@
-// Synchronous steps that exchange the factors of fully connected layers in place of their gradients
-// (sufficient factor broadcasting). Xie, Kim, Zhou, Ho, Kumar, Yu, Xing, "Lighter-communication
-// distributed machine learning via sufficient factor broadcasting", UAI 2016, arXiv:1409.5705; per
-// layer where that is less: Zhang et al., "Poseidon", USENIX ATC 2017, arXiv:1706.03292.
-//
-//   of a weight of M x N': send the factors of the own gradient to all others;
-//                          g <- sum over all members, by rank, of error^T x input
-//   poseidon: so if 2 B (P-1) (M + N') <= 2 M N' (P + S - 2) / S, else all-reduce
-//
-// Symbols: P workers, B samples of the largest share, S servers. Fully connected layers are those
-//   whose bucket is one matrix (learner/torch); without factors their gradients go whole.
-// Cost a layer and worker: B (P-1) (M + N') values, and P B M N' multiplications.
-// Deviation: where Poseidon has servers there is an all-reduce, in which each worker is the server
-//   of a part: S = P.
-// Failure: as any exchange of a step.
+#include "sync/factor_sums.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "collective/steps.h"
 #include "ps/factored.h"
 #include "runtime/slices.h"
-#include "sync/sync_step.h"
+#include "runtime/task_group.h"
 
 namespace shoal {
 namespace {
@@ -41,33 +30,35 @@ bool poseidon_broadcasts(std::uint64_t B, std::uint64_t P, std::uint64_t S, std:
   return B * (P - 1) * (M + N) * S <= M * N * (P + S - 2);
 }
 
-// The same on all members: who has no samples has no factors.
-bool SyncStep::by_factors(const Group& group, const Ready& bucket) const {
+// A member without samples has no factors, but must answer as the others do.
+bool FactorSums::takes(const Group& group, const Ready& bucket) const {
   const FactorUse use = traits(options_.recipe.encode.as).factors;
-  if (use == FactorUse::None || plain_ || group.size() == 1) return false;
+  if (use == FactorUse::None || encoded_.begins_later() || group.size() == 1) return false;
   const TensorEntry* const matrix = matrix_of(learner_.layout(), bucket);
   if (matrix == nullptr || use == FactorUse::Matrices) return matrix != nullptr;
   std::uint64_t B = 0;
-  for (const MicroShard& micro_shard : micro_shards_) B = std::max(B, micro_shard.samples());
+  for (const MicroShard& micro_shard : dealing_.micro_shards())
+    B = std::max(B, micro_shard.samples());
   return poseidon_broadcasts(B, group.size(), group.size(),
                              static_cast<std::uint64_t>(matrix->shape[0]),
                              static_cast<std::uint64_t>(matrix->shape[1]));
 }
 
 // In memory that stays until the next step. Nothing where there were no samples.
-Task<Range> SyncStep::packed_factors(const Group& group, const Ready& bucket) {
+Task<Range> FactorSums::pack_own(const Group& group, const Ready& bucket) {
   const ShardCut cut{bucket.at, bucket.n};
   std::vector<Layer> layers;
   if (bucket.factors) layers.push_back({bucket.at, *bucket.factors});
-  const bool works = std::ranges::any_of(micro_shards_, [&](const MicroShard& micro_shard) {
-    return micro_shard.is_of(group.rank) && micro_shard.samples() > 0;
-  });
+  const bool works =
+      std::ranges::any_of(dealing_.micro_shards(), [&](const MicroShard& micro_shard) {
+        return micro_shard.is_of(group.rank) && micro_shard.samples() > 0;
+      });
   std::vector<float> words;
   co_await node_.env.work(Work::Copy, bucket.n, [&] {
     if (works) words = pack(cut, replica_.g().all().data(), layers);
   });
-  while (factors_.size() <= bucket.bucket) factors_.emplace_back();
-  std::optional<Arena>& room = factors_[bucket.bucket];
+  while (sent_.size() <= bucket.bucket) sent_.emplace_back();
+  std::optional<Arena>& room = sent_[bucket.bucket];
   const Elements most = packed_most(cut, 1);
   if (!room || room->size() < most) room.emplace(node_.endpoint, most, learner_.substance());
   const Range packed = room->range(Elements(0), Elements(words.size()));
@@ -75,11 +66,12 @@ Task<Range> SyncStep::packed_factors(const Group& group, const Ready& bucket) {
   co_return packed;
 }
 
-// Everyone forms the same gradients in the same order, its own too: all have the same bits.
-Task<void> SyncStep::reduce_factors(const Group& group, const Ready& bucket, std::uint64_t number) {
+// Every member forms the same gradients in the same order, its own too: all have the same bits.
+Task<void> FactorSums::all_reduce(const Group& group, const Ready& bucket,
+                                  std::uint64_t operation) {
   const Range g = replica_.g().range(bucket.at, bucket.n);
-  const Range own = co_await packed_factors(group, bucket);
-  const Tag tag = group.tag(number, 0);
+  const Range own = co_await pack_own(group, bucket);
+  const Tag tag = group.tag(operation, 0);
   co_await node_.env.work(Work::Copy, g.n, [&] { std::ranges::fill(g.data(), 0.0F); });
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
     for (std::uint64_t k = 1; k < group.size(); ++k) {
@@ -98,7 +90,7 @@ Task<void> SyncStep::reduce_factors(const Group& group, const Ready& bucket, std
   });
 }
 
-Task<void> SyncStep::add_formed(ConstBuf message, Range g, NodeId from) {
+Task<void> FactorSums::add_formed(ConstBuf message, Range g, NodeId from) {
   if (message.size == Bytes(0)) co_return;
   std::optional<std::string> wrong;
   try {

@@ -1,0 +1,40 @@
+// GradientParts: whose part of the gradient is what, where each member updates a part, and the sum
+// of a part at its owner. The parts are those of the whole gradient, so that each is one piece; of
+// a bucket an owner has what lies in its part.
+#pragma once
+
+#include "collective/group.h"
+#include "replica/replica.h"
+#include "runtime/range.h"
+#include "runtime/task.h"
+#include "sync/dealing.h"
+#include "sync/logical_shards.h"
+#include "sync/sync.h"
+
+namespace shoal {
+
+class GradientParts {
+ public:
+  GradientParts(Replica& replica, const SyncOptions& options, const Dealing& dealing,
+                LogicalShards& shards)
+      : replica_(replica), options_(options), dealing_(dealing), shards_(shards) {}
+
+  // Nearly equal parts, of whole units where there are many of these for each.
+  void begin_view(std::uint64_t members, Elements unit);
+  const Cuts& cuts() const { return cuts_; }
+  Range of(Rank owner) { return cut_of(replica_.g().all(), cuts_[owner.value()]); }
+  // Of a bucket.
+  Cuts cuts_of(const Ready& bucket);
+  Range own_part(const Group& group, const Ready& bucket);
+  // The sum over the gradients that count, of each part at its owner.
+  Task<void> reduce_scatter(const Group& group, const Ready& bucket);
+
+ private:
+  Replica& replica_;
+  const SyncOptions& options_;
+  const Dealing& dealing_;
+  LogicalShards& shards_;
+  Cuts cuts_;  // by rank
+};
+
+}  // namespace shoal

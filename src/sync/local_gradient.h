@@ -1,0 +1,57 @@
+// LocalGradient: the gradient of this worker's micro-shard, summed over its samples, in one pass or
+// several (`--accumulate`). Buckets are ready as backward makes them, last layer first.
+//
+// With `--batch-norm sync` the passes of all members add up a few numbers on their way
+// (in_pass_all_reduce.h).
+#pragma once
+
+#include <optional>
+
+#include "collective/dissemination.h"
+#include "collective/group.h"
+#include "learner/learner.h"
+#include "replica/journal.h"
+#include "replica/replica.h"
+#include "runtime/channel.h"
+#include "runtime/node.h"
+#include "runtime/task.h"
+#include "runtime/task_group.h"
+#include "sync/dealing.h"
+#include "sync/encoded_sums.h"
+#include "sync/in_pass_all_reduce.h"
+#include "sync/model_buffers.h"
+#include "sync/sync.h"
+
+namespace shoal {
+
+class LocalGradient {
+ public:
+  LocalGradient(Node& node, Learner& learner, Replica& replica, const SyncOptions& options,
+                const Dealing& dealing, ModelBuffers& buffers, EncodedSums& encoded)
+      : node_(node),
+        learner_(learner),
+        replica_(replica),
+        options_(options),
+        dealing_(dealing),
+        buffers_(buffers),
+        encoded_(encoded) {}
+
+  void begin_step(const Group& group);
+  // Spawns what passes of other members ask of this one.
+  void serve(TaskGroup& tasks);
+  // `taken`: when somebody takes the buckets.
+  Task<void> compute(const Group& group, Channel<Ready>& ready, Taken taken, StepReport& report);
+
+ private:
+  Node& node_;
+  Learner& learner_;
+  Replica& replica_;
+  const SyncOptions& options_;
+  const Dealing& dealing_;
+  ModelBuffers& buffers_;
+  EncodedSums& encoded_;
+  Gathering gathering_;
+  std::optional<InPassAllReduce> in_pass_;  // of the step
+};
+
+}  // namespace shoal

@@ -1,0 +1,102 @@
+// PriorityReduction: what the next step needs first is exchanged first (`--order priority`).
+// P3: Jayarajan, Wei, Gibson, Fedorova, Pekhimenko 2019, arXiv:1905.03960. ByteScheduler: Peng et
+// al. 2019, SOSP, doi:10.1145/3341301.3359642.
+//
+//   backward of t:   bucket k of g is ready, last layer first
+//     cut it into chunks of at most c bytes; they wait, those of the first layers in front
+//   whenever fewer than two chunks are under way:
+//     the foremost that waits: all-reduce(chunk), then w'[chunk] <- update(w, g)
+//   meanwhile, as soon as backward of t has ended: the pass of t+1, on w' (early_pass.h)
+//     forward of layer l waits until all of w'[l] is there
+//   all have told that t can be finished:  w <- w'
+//
+// Symbols: c chunk size (SyncOptions::chunk, 512 KiB), w' the second copy of the state.
+// Cost: that of the direct all-reduce, in N/c operations, of which two are under way; a second copy
+//   of the state. The step takes max(forward + backward, exchange) at best, where wfbp takes
+//   forward + max(backward, exchange): forward waits for what is still to come of its own layer
+//   alone.
+// Deviations: P3 has servers; here the workers are each other's, a part of each chunk each. For
+//   all-reduce ByteScheduler has a master that tells all in which order chunks go; here each
+//   decides by itself, and begins what it hears that another has begun (send_scheduler.h), so that
+//   no decision travels behind the chunks that it is about. Chunks of fewer elements than workers
+//   do not wait: not all would hear of them. Sums are in the order of ranks, and every element is
+//   updated once, so that the bits are those of every other order with `--exchange direct`.
+//   Between workers of one host nothing waits for a link, and every chunk costs two of them a turn
+//   of their loops: there buckets go as backward makes them (everyone_reduction.h).
+//   The next pass begins only when the step is over where
+//     - the optimizer needs norms of the whole gradient (clipping, LARS, LAMB),
+//     - the model has running statistics, which passes change in place and workers average,
+//     - shares are cut by measured speeds, or a share takes several passes,
+//     - something comes between the two steps: the end of an epoch, a checkpoint, a newcomer,
+//     - the learner cannot wait for a layer (Learner::waits_at_gates).
+// Failure: until all have told, w is as it was. When the view changes the chunks under way are
+//   given up with the step, and so is the pass that was begun early.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+
+#include "collective/group.h"
+#include "learner/gate.h"
+#include "learner/learner.h"
+#include "replica/journal.h"
+#include "replica/replica.h"
+#include "runtime/channel.h"
+#include "runtime/node.h"
+#include "runtime/task_group.h"
+#include "sync/reduction.h"
+#include "sync/send_scheduler.h"
+#include "sync/state_update.h"
+#include "sync/sync.h"
+
+namespace shoal {
+
+class PriorityReduction final : public Reduction {
+ public:
+  PriorityReduction(Node& node, const Learner& learner, Replica& replica,
+                    const SyncOptions& options, StateUpdate& update)
+      : node_(node), learner_(learner), replica_(replica), options_(options), update_(update) {}
+
+  void begin_view(const View& view, Rank own) override;
+  void begin_step() override;
+  // Cuts buckets into chunks as they come, to the end, and reduces these; then the buckets need no
+  // reduce() of their own.
+  Task<void> reduce_as_ready(const Group& group, Channel<Ready>& ready, std::deque<Ready>& buckets,
+                             TaskGroup& tasks, StepReport& report);
+  Task<void> reduce(const Group&, const Ready&) override { co_return; }
+  Task<void> finish(const Group& group) override;
+
+  bool copies_state() const override { return goes_early_; }
+  Range summed(const Group& group, const Ready& bucket) override;
+  // Of the state after the step; null where the next pass begins when the step is over.
+  const std::shared_ptr<ParameterGate>& gate() const { return gate_; }
+
+ private:
+  struct Chunk {
+    Ready ready;  // numbered as chunks are
+    std::uint32_t bucket = 0;
+    SendScheduler::Ticket ticket;
+    Time begun{};
+  };
+  Task<void> exchange(const Group& group, Chunk& chunk, StepReport& report);
+  Task<void> all_reduce(const Group& group, Chunk& chunk, bool waits);
+  Task<void> hear_term(const Group& group, Chunk& chunk, Rank from, Bytes size,
+                       std::optional<Reading>& term);
+
+  Node& node_;
+  const Learner& learner_;
+  Replica& replica_;
+  const SyncOptions& options_;
+  StateUpdate& update_;
+  // Of the view.
+  bool goes_early_ = false;  // the next pass begins before the step has ended
+  // Of the step.
+  Elements chunk_n_;
+  std::deque<Chunk> chunks_;
+  std::optional<SendScheduler> turns_;
+  std::shared_ptr<ParameterGate> gate_;
+};
+
+}  // namespace shoal
