@@ -1,12 +1,12 @@
-// How large the buckets are in which a gradient is exchanged, tuned while it is. Small ones leave
-// early, while backward goes on; large ones cost fewer messages. Which pays depends on links,
-// cores and model, so it is tried:
+// BucketTuner: the size of the buckets in which a gradient is exchanged, tuned during training.
+// Small buckets leave early, while backward goes on; large ones need fewer messages. The best size
+// depends on links, cores and model, so the first steps try sizes:
 //
 //   every size (as the learner cuts, then 4, 16, .. times as large, all in one) for a few steps
 //   then the one whose median step was shortest, for good
 //
-// All members hear the same times and so come to the same size. Sums do not depend on it: it is
-// used only where every element is added up in the order of ranks.
+// All members hear the same times, so they choose the same size. Sums do not depend on the size: it
+// is tuned only where every element is added in the order of ranks.
 #pragma once
 
 #include <cstddef>

@@ -178,7 +178,7 @@ void Dealing::settle() {
   if (options_.recipe.stragglers == StragglerPolicy::First) {
     replica_.ledger.settle_leases(SampleEnd::Dropped);
   } else {
-    replica_.ledger.revoke_all();  // What was left over comes first next time.
+    replica_.ledger.revoke_all();  // The remainder is dealt first in the next step.
   }
   const LedgerPlace place = replica_.ledger.place();
   const auto all = static_cast<double>(replica_.ledger.samples_per_epoch());

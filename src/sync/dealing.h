@@ -50,7 +50,7 @@ class Dealing {
 
   // The samples of the step at hand.
   void deal(const View& view);
-  // Whose gradient of each micro-shard counts, or kDropped.
+  // The winner of each micro-shard, or kDropped.
   void decide(std::span<const std::uint64_t> winners);
   // How many samples each winner has computed, by rank.
   void count(std::span<const std::uint64_t> samples);
@@ -59,16 +59,16 @@ class Dealing {
 
   const std::vector<MicroShard>& micro_shards() const { return micro_shards_; }
   const MicroShard* micro_shard_of(Rank worker) const;  // null: it has none
-  // Samples that count, of all workers.
+  // The samples of all workers that count.
   std::uint64_t batch() const { return batch_; }
-  // Whose gradients are added, in this order.
+  // The workers whose gradients are added, in this order.
   const std::vector<Rank>& terms() const { return terms_; }
 
   std::vector<SampleId> samples_of(const MicroShard& micro_shard) const;
   Portion portion_of(const MicroShard& micro_shard, std::size_t pass, std::size_t passes) const;
-  // What a worker will probably be dealt in the next step.
+  // The samples that a worker will probably be dealt in the next step.
   std::optional<Portion> next_portion(const View& view, Rank worker) const;
-  // The same, if it is certain, not empty, and nothing else is to be done between the two steps.
+  // The same, if they are certain, and nothing else is to be done between the two steps.
   std::optional<Portion> certain_portion(const View& view, Rank worker) const;
 
  private:
@@ -82,10 +82,10 @@ class Dealing {
 
   Replica& replica_;
   const SyncOptions& options_;
-  // Of the view, by rank.
+  // By rank, in this view.
   std::vector<bool> guests_;
   std::vector<double> speeds_;  // samples a second; 0: not known yet
-  // Of the step.
+  // In this step.
   std::vector<MicroShard> micro_shards_;
   std::vector<Share> shares_;  // of all micro-shards, one after the other
   std::vector<Rank> terms_;

@@ -9,7 +9,7 @@
 namespace shoal {
 namespace {
 
-// Of the corrected momentum, as in the paper (codec/dgc.h).
+// The coefficient of the corrected momentum, as in the paper (codec/dgc.h).
 constexpr double kMomentum = 0.9;
 
 // In checkpoints.

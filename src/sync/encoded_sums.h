@@ -2,8 +2,8 @@
 // from step to step: the residual of its encoder, or of its low-rank approximation.
 // The algorithms are in encoded/.
 //
-// Failure: what waits changes only when the step counts (commit). A lost worker's residual is lost
-// with it, unless it was saved: per_worker_state() lists it.
+// Failure: residuals change only when the step counts (commit). A lost worker's residual is lost
+// with it, unless it was saved: per_worker_state() lists the residuals.
 #pragma once
 
 #include <cstdint>
@@ -60,7 +60,7 @@ class EncodedSums {
   std::optional<Encoder> encoder_;
   std::optional<LowRankSums> low_rank_;
   Generation low_rank_in_;  // the view in which it began
-  // Of the step.
+  // In this step.
   EncodedForm form_ = EncodedForm::Gather;
   bool later_ = false;
 };

@@ -15,7 +15,7 @@
 namespace shoal {
 namespace {
 
-// Of a bucket that is one matrix.
+// The matrix that is all of the bucket; null: it is not one matrix.
 const TensorEntry* matrix_of(const Layout& layout, const Ready& bucket) {
   const std::span<const TensorEntry> tensors = layout.parameter_tensors();
   const auto it = std::ranges::lower_bound(tensors, bucket.at, {}, &TensorEntry::at);
@@ -44,7 +44,7 @@ bool FactorSums::takes(const Group& group, const Ready& bucket) const {
                              static_cast<std::uint64_t>(matrix->shape[1]));
 }
 
-// In memory that stays until the next step. Nothing where there were no samples.
+// They stay in memory until the next step. The range is empty if this member had no samples.
 Task<Range> FactorSums::pack_own(const Group& group, const Ready& bucket) {
   const ShardCut cut{bucket.at, bucket.n};
   std::vector<Layer> layers;

@@ -1,6 +1,6 @@
-// GradientParts: whose part of the gradient is what, where each member updates a part, and the sum
-// of a part at its owner. The parts are those of the whole gradient, so that each is one piece; of
-// a bucket an owner has what lies in its part.
+// GradientParts: how the gradient is cut into parts, one for each member, which gets the sum of its
+// part and updates the same part of the state: its owner. The whole gradient is cut, so that each
+// part is one piece; the part of a bucket is its intersection with that piece.
 #pragma once
 
 #include "collective/group.h"
@@ -23,7 +23,7 @@ class GradientParts {
   void begin_view(std::uint64_t members, Elements unit);
   const Cuts& cuts() const { return cuts_; }
   Range of(Rank owner) { return cut_of(replica_.g().all(), cuts_[owner.value()]); }
-  // Of a bucket.
+  // The parts of a bucket.
   Cuts cuts_of(const Ready& bucket);
   Range own_part(const Group& group, const Ready& bucket);
   // The sum over the gradients that count, of each part at its owner.

@@ -1,15 +1,15 @@
 // InPassAllReduce: the passes of all members add up a few numbers in the middle of a step
-// (synchronized batch norm). A pass runs as one piece of work and cannot await anything: it asks
-// the node's own thread, waits, and is answered from there.
+// (synchronized batch norm). A pass runs as one piece of work on the compute thread and cannot
+// await anything: it posts a question to the node's thread and blocks until the answer.
 //
 //   pass       add_up(numbers) -> posts the question, waits
 //   serve()    for each question: all-gather, sum in rank order, answer
 //
 // Cost: an all-gather of the numbers for each question, with forward and backward waiting for it.
-// Failure: when serve() ends, by whatever is thrown in it, this question and all later ones are
-//   refused, and the pass ends with Cancelled.
-// Only live: where time stands still during work nobody could answer, and the job ends with a
-//   ConfigError.
+// Failure: when serve() ends with an exception, this question and all later ones are refused, and
+//   the pass ends with Cancelled.
+// Only live: in the simulator time stands still during work, so there is no answer, and the job
+//   ends with a ConfigError.
 #pragma once
 
 #include <atomic>

@@ -23,7 +23,7 @@ namespace shoal {
 // How many peers read a range, or will.
 using Loan = std::uint64_t;
 
-// Whether the peer may go on reading after it has said that it has read, until it says otherwise.
+// How long the peers read: once, or until the next step replaces the range.
 enum class Reads : std::uint8_t { Once, UntilNextStep };
 
 // Thread safety: none; it belongs to the thread of its node.
@@ -35,7 +35,7 @@ class Lending {
     gradients_ = {};
     state_ = 0;
   }
-  // What belongs to the view, and to no step.
+  // A task that ends with the view.
   void spawn(Task<void> task) { tasks_->spawn(std::move(task)); }
 
   // To all other members. The loan outlives the tasks of the view.

@@ -35,8 +35,8 @@ class LogicalShards {
         sums_(node, replica.N, learner.substance()) {}
 
   Task<void> compute(const Group& group, StepReport& report);
-  // Of a bucket. Where the rule needs norms, everyone gets the whole sum: a sum of the norms of
-  // parts would depend on the number of parts.
+  // Sums a bucket. Where the rule needs norms, every member gets the whole sum: a sum of the norms
+  // of parts would depend on the number of parts.
   Task<void> reduce_scatter(const Group& group, const Ready& bucket, const Cuts& cuts);
 
  private:
@@ -48,7 +48,7 @@ class LogicalShards {
   const SyncOptions& options_;
   const Dealing& dealing_;
   ModelBuffers& buffers_;
-  // Of the step.
+  // In this step.
   std::vector<HeldSum> held_;    // subtrees of all workers,
   std::vector<Range> own_sums_;  // and the sums of the own ones
   ShardSums sums_;

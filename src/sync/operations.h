@@ -46,12 +46,12 @@ constexpr std::uint64_t operation(OperationKind kind, Step t, std::uint64_t i = 
   return (kind.number << kOperationKindShift) + t.value() * kind.each + i;
 }
 
-// Of a kind that does not count steps.
+// For kinds that do not count steps.
 constexpr std::uint64_t operation(OperationKind kind, std::uint64_t i = 0) {
   return operation(kind, Step(0), i);
 }
 
-// What is done with a bucket.
+// The operations of a bucket.
 enum class BucketOperation : std::uint64_t {
   Reduce = 0,    // the sum; an encoding with two rounds takes the next number as well
   Spread = 1,    // the updated state; one for each array, parameters first
@@ -64,7 +64,7 @@ constexpr std::uint64_t operation(Step t, std::uint32_t bucket, BucketOperation 
                    bucket * operations::kBucketEach + static_cast<std::uint64_t>(what) + i);
 }
 
-// In a view, beside its steps.
+// Operations of a view outside its steps.
 inline constexpr std::uint64_t kStandingsOperation = operation(operations::kView, 0);
 inline constexpr std::uint64_t kTransferOperation = operation(operations::kView, 1);
 inline constexpr std::uint64_t kBarrierOperation = operation(operations::kView, 2);

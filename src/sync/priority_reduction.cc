@@ -15,7 +15,7 @@ namespace shoal {
 namespace {
 
 constexpr std::size_t kChunksUnderWay = 2;
-// Of a gradient. Of larger ones chunks are larger: each has a number of its own in its step.
+// In a gradient. A larger gradient has larger chunks: each needs a number of its own in its step.
 constexpr std::uint64_t kChunksMax = kBucketsMax / 2;
 
 }  // namespace

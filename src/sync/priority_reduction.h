@@ -70,7 +70,7 @@ class PriorityReduction final : public Reduction {
 
   bool copies_state() const override { return goes_early_; }
   Range summed(const Group& group, const Ready& bucket) override;
-  // Of the state after the step; null where the next pass begins when the step is over.
+  // Opens for the parameters after the step; null: the next pass begins when the step is over.
   const std::shared_ptr<ParameterGate>& gate() const { return gate_; }
 
  private:
@@ -90,9 +90,9 @@ class PriorityReduction final : public Reduction {
   Replica& replica_;
   const SyncOptions& options_;
   StateUpdate& update_;
-  // Of the view.
+  // In this view.
   bool goes_early_ = false;  // the next pass begins before the step has ended
-  // Of the step.
+  // In this step.
   Elements chunk_n_;
   std::deque<Chunk> chunks_;
   std::optional<SendScheduler> turns_;

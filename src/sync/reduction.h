@@ -12,7 +12,7 @@
 //
 //   reduce(bucket)   for each bucket, as soon as backward has made it: the sum
 //   apply(bucket), spread(bucket)   where the next state is made in a copy
-//   hold()           what finish() needs is here now, or in memory that outlives its owner
+//   hold()           all that finish() needs is here now, or in memory that outlives its owner
 //   -- all members tell each other that they are here: from now on the step counts --
 //   finish()         the state is the one after the step; waits for no other member for long
 //   let_go()         also if the step is given up before it counts
@@ -36,9 +36,9 @@ class Reduction {
   // Before anything is written to g.
   virtual void begin_step() {}
   virtual Task<void> reduce(const Group& group, const Ready& bucket) = 0;
-  // The own part of the bucket moves the own part of the copy,
+  // Updates the own part of the copy by the own part of the bucket.
   virtual Task<void> apply(const Group& group, const Ready& bucket);
-  // which then reaches all.
+  // Sends the updated part to all other members.
   virtual Task<void> spread(const Group& group, const Ready& bucket);
   virtual Task<void> hold(const Group& group);
   virtual Task<void> finish(const Group& group) = 0;
@@ -50,7 +50,7 @@ class Reduction {
   virtual bool takes_buckets() const { return true; }
   // The sum has the same bits however the gradient is cut into buckets.
   virtual bool any_buckets() const { return false; }
-  // What of the bucket's sum is here, for norms; and whether all members have all of it.
+  // For norms: the part of the bucket's sum that this member has; and whether every member has all.
   virtual Range summed(const Group& group, const Ready& bucket) = 0;
   virtual bool sums_whole() const { return true; }
 };

@@ -1,10 +1,12 @@
-// SendScheduler: what is sent next of what waits. A posted send cannot be recalled, so few are
-// under way at a time, and the rest waits here, where whatever is needed first overtakes it.
+// SendScheduler: the order in which waiting operations begin. A posted send cannot be recalled, so
+// only a few operations are under way at a time. The others wait here, and those that are needed
+// first go first.
 //
-// All members of a collective operation have to begin it, and each decides by what it has: one may
-// have begun an operation that another has not come to, and both would wait for ever. So whoever
-// hears that another has begun begins as well, though as many are under way as may be. Of all that
-// are under way anywhere each is then begun by everyone who has what it needs, and ends.
+// A collective operation ends only when all members have begun it, but each member decides by
+// itself what it begins next. If two members began different operations, both would wait for ever.
+// So a member that hears that another one has begun an operation begins it too, even above the
+// limit. Then every operation that is under way anywhere is begun by all members that have its
+// data, and ends.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
-// State where each part stays with its owner (Updater::Owners on one host), in place of a copy at
-// every worker: the optimizer's slots, which nobody else needs before the view ends, and large
-// parameters, which all read where they lie. Rajbhandari et al. 2020 (ZeRO), arXiv:1910.02054,
-// stage 1; but any worker that is left can go on, as everywhere in sync.h:
+// ShardedState: the state where each part stays with its owner (one_host_reduction.h) and has no
+// copy at the other workers: the optimizer's slots, which nobody else needs before the view ends,
+// and large parameters, which all read where they lie. Rajbhandari et al. 2020 (ZeRO),
+// arXiv:1910.02054, stage 1; but any worker that is left can go on, as everywhere in sync.h:
 //
 //   whole    w and slots of the Replica, valid when a view begins, and again after gather()
 //   held     own part: two arrays by turns, of which a step reads one and makes the other;
@@ -70,8 +70,8 @@ class ShardedState {
 
   // All parts into the whole, as they are now. What is held stays so, but is seen no more.
   Task<void> gather();
-  // The state is whole again: whoever went on reading elsewhere would keep the owners waiting for
-  // ever.
+  // The state is whole again. A member that went on reading parts elsewhere would keep their owners
+  // waiting for ever.
   void release();
   // Of all slots as they are now: the same wherever they lie.
   std::uint64_t hash_of_slots();

@@ -42,18 +42,18 @@ class StateUpdate {
   UpdateStep step() const;
   bool needs_norms() const { return rounds(options_.rule) > 0; }
   unsigned slots_each() const { return slots(options_.rule); }
-  // Norms over all parameters from those of these ranges of the gradient. `shared`: every member
-  // has measured its part, and the parts are added up.
+  // Computes the norms that the rule needs from these ranges of the gradient. `shared`: they are
+  // the part of this member, and the sums of all members are added.
   Task<void> measure(const Group& group, std::vector<Range> of_g, bool shared);
   // `terms`: the gradient is the sum of these, where it is not in g.
   Task<void> apply(Range of_g, std::span<const float* const> terms = {});
-  // Of the own part, whose arrays lie in `held`.
+  // The same for the own part, whose arrays lie in `held`.
   Task<void> apply_held(Range of_g, std::span<const float* const> terms, ShardedState& held);
 
-  // Of one array of the state, 0 being the parameters, what belongs to these elements of the
-  // gradient.
+  // The elements of one array of the state (0: the parameters) that belong to these elements of
+  // the gradient.
   Range array(const Range& of_g, unsigned array);
-  // The same of the copy.
+  // The same in the copy.
   Range next_array(const Range& of_g, unsigned array);
 
  private:

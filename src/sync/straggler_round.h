@@ -56,7 +56,7 @@ class StragglerRound {
   ModelBuffers& buffers_;
   ShardSums sums_;
   Gathering gathering_;
-  // Of the step. Messages are read and written here: a cancelled one may be busy until its view is
+  // In this step. Messages are read and written here: a cancelled one may be busy until its view is
   // retired.
   std::uint64_t samples_done_ = 0;  // of the own micro-shard, whose gradient is in g
   std::uint64_t own_done_ = 0, heard_done_ = 0;

@@ -1,11 +1,11 @@
-// Whose gradients of a step count, where not all do. Rank 0 hears of every gradient that is done
-// and decides; the decision is the same for all members.
+// The decision which gradients of a step count, where the step does not wait for all. Rank 0 hears
+// of every gradient that is done, decides, and tells all members.
 //
 //   first      TensorFlow's backup workers (Chen et al. 2016, arXiv:1604.00981): of P workers the
 //              first P - b to be done count, the others are dropped
-//   fastest    A-BSP (Wang et al. 2018): when the first is done all give what they have so far
-//   redundant  DistBelief's (Dean et al., NIPS 2012): a micro-shard has two workers, and the first
-//   counts
+//   fastest    A-BSP (Wang et al. 2018): when the first is done all give their gradient so far
+//   redundant  DistBelief (Dean et al., NIPS 2012): two workers compute each micro-shard, and the
+//              first of them counts
 #pragma once
 
 #include <cstdint>

@@ -78,7 +78,7 @@ class Worker {
   std::uint64_t position(std::uint64_t epoch, std::uint64_t at) const {
     return epoch * replica_.ledger.samples_per_epoch() + at;
   }
-  // Of the state before the present step.
+  // The hash of the state before the present step, for checkers.
   std::uint64_t hash() {
     if (!options_.audit) return 0;
     Hash both;
@@ -152,7 +152,7 @@ Task<bool> Worker::in_view(ViewPtr view) {
   co_return done;
 }
 
-// What a worker had not sent yet is lost with it, and nobody else could say so.
+// The residual of a lost worker is lost with it; only the survivors can report it.
 void Worker::tell_of_lost(const View& view) {
   const ViewPtr before = std::exchange(before_, std::make_shared<const View>(view));
   if (before == nullptr || journal_ == nullptr || step_.per_worker_state().empty()) return;
@@ -344,8 +344,8 @@ Task<void> Worker::level_up(const Group& group) {
   co_await transfer_.announce(group);
   if (plan.from_checkpoint) co_await take_own(group, plan.source);
   co_await choose(group, false);
-  // What is due before the next step needs the state on all; and a job that begins again begins
-  // with all, as it would have gone on.
+  // An evaluation or a save before the next step needs the state on all members. A job that is
+  // resumed begins with all of them, as it would have gone on.
   const std::vector<bool>& guests = transfer_.in_need();
   const bool on = goes_on(guests) && !transfer_.initial() && !plan.from_checkpoint && !ends() &&
                   !evaluation_due();

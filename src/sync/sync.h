@@ -18,12 +18,14 @@
 //     settle the samples; every c steps rank 0 saves the state
 //     at an epoch's end: evaluate w, each worker on its part of the samples held out
 //
+// Each updater is a Reduction (reduction.h).
+//
 // Symbols: P workers, N parameters, B_global samples a step, t step, w parameters, g gradient.
 // Cost a step and worker: everyone: that of the all-reduce, update of N; owners: 2(P-1) messages of
 //   N/P, and those of the optimizer's slots, update of N/P; root: two trees, update of N at rank 0.
-// Deviations: the sum is not averaged over workers but over samples, so that uneven shares count
-//   right. Owners have the optimizer's slots copied too, or on one host read where they lie, also
-//   when they are lost (sharded_state.h): any worker that is left can go on.
+// Deviations: the sum is averaged over samples, not over workers, so that uneven shares count
+//   right. Owners send the optimizer's slots too; on one host others can read them even when their
+//   owner is lost (sharded_state.h). So any worker that is left can go on.
 // Failure: a worker may be lost or join at any moment. The step at hand is dropped or finished by
 //   all alike (recovery.h), and lost shares are dealt again: every step is applied exactly once and
 //   every sample of an epoch counts exactly once. A newcomer gets the state while the others make
@@ -47,7 +49,6 @@
 namespace shoal {
 
 struct SyncOptions {
-  // Behaviour.
   Step steps{100};
   std::uint64_t batch = 32;   // B_global of `workers` workers; at least 1
   std::uint64_t workers = 1;  // that the batch is meant for
@@ -60,8 +61,8 @@ struct SyncOptions {
   // Buckets of the gradient are joined to the size that turns out best, if that changes no bits
   // (bucket_tuner.h): above 0, the size of the smallest.
   Bytes tune_buckets{0};
-  // Of so many bytes on the parameters stay with the owners of their parts, on one host
-  // (sharded_state.h): less would not be worth a message more.
+  // From this size on, parameters stay with the owners of their parts, on one host
+  // (sharded_state.h). With fewer the additional message would cost more than it saves.
   Bytes hold_parameters{4 << 20};
   Bytes chunk{512 << 10};  // at most, where what is needed first goes first (recipe.priority)
   Step save_every{0};      // 0: only at the end

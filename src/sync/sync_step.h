@@ -50,11 +50,11 @@
 
 namespace shoal {
 
-// What each member tells all others in every step.
+// Each member tells all others in every step about its last one.
 struct StepNote {
-  std::uint64_t samples = 0;     // of its last gradient,
-  std::uint64_t compute_ns = 0;  // and how long that took,
-  std::uint64_t step_ns = 0;     // and the whole step
+  std::uint64_t samples = 0;     // of its gradient
+  std::uint64_t compute_ns = 0;  // time for the gradient
+  std::uint64_t step_ns = 0;     // time for the whole step
 };
 
 class SyncStep {
@@ -62,14 +62,14 @@ class SyncStep {
   SyncStep(Node& node, Learner& learner, Replica& replica, const SyncOptions& options);
 
   // ---- A view
-  // What others read here is lent by these tasks, until the view ends.
+  // These tasks lend memory to peers until the view ends.
   void begin_lending(TaskGroup& tasks);
-  // Where the recipe leaves the exchange open: measures, and returns what was chosen.
+  // Where the recipe leaves the exchange open: measures, chooses, and returns the choice in words.
   Task<std::string> choose_exchange(const Group& group, bool anew);
-  // The members have agreed on where they stand. Guests, by rank, are still to get the state, and
+  // The members have agreed on step and state. Guests, by rank, still have to get the state, and
   // have no samples in the first step.
   void begin_view(const View& view, std::vector<bool> guests);
-  // The state came, or was replaced.
+  // The state came from another member, or was replaced.
   void state_arrived();
   // Steps take so much longer or shorter that the exchange should be chosen anew: the same on all
   // members.
@@ -79,16 +79,15 @@ class SyncStep {
 
   // ---- A step
   const std::vector<MicroShard>& deal(const View& view);
-  // Until the step can be finished. May be given up at any time.
+  // Done when the step can be finished. May be cancelled at any time.
   Task<void> prepare(const Group& group);
-  // Meanwhile: the samples of the next step.
+  // Meanwhile, fetches the samples of the next step.
   Task<void> prefetch(const Group& group);
-  // Tells the others that it can be finished, and how long it took. Done when all have: the step
-  // counts.
+  // Tells the others that this member can finish the step. Done when all have: the step counts.
   Task<void> tell(const Group& group);
-  // Until the state is that after the step. Ends, whatever happens to the others.
+  // Done when the state is that after the step; ends whatever happens to other members.
   Task<void> finish(const Group& group);
-  // Of what is read at others, after finish() or instead of it.
+  // Releases memory of others that is read here, after finish() or instead of it.
   void let_go() { reduction_->let_go(); }
   // Instead of finish(): the state is that before the step.
   void give_up();
@@ -96,9 +95,9 @@ class SyncStep {
   StepReport commit();
 
   // ---- The state
-  // What of it lies with the owners of parts.
+  // The part of it that stays with its owners.
   ShardedState& held() { return held_; }
-  // What no other worker has, and what workers had that are not in the view.
+  // Arrays that no other worker has; and those of workers that are not in the view.
   std::vector<PerWorkerArray> per_worker_state() { return encoded_.per_worker_state(); }
   void inherit(std::span<const KeptArray> kept, const View& view) { encoded_.inherit(kept, view); }
 
@@ -119,19 +118,19 @@ class SyncStep {
   Lending lending_;
   ShardedState held_;
   StateUpdate update_;
-  // Gradients.
+  // The own gradient.
   EncodedSums encoded_;
   LocalGradient gradient_;
   EarlyPass early_;
   LogicalShards shards_;
   StragglerRound stragglers_;
-  // Their sums.
+  // The sum of all gradients.
   ExchangeChoice choice_;
   FactorSums factors_;
   Buckets buckets_;
   Reductions reductions_;
   Reduction* reduction_ = nullptr;  // of the view
-  // What is told of a step.
+  // Reports and notes.
   Gathering notes_;
   StepNote own_note_;  // of the last one
   StepReport report_;
