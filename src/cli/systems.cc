@@ -87,6 +87,27 @@ std::string link_of(const System& system) {
   return fmt::format(", [{}]({}{})", reference, at, id);
 }
 
+std::string_view residual_of(const EncodingTraits& is) {
+  return is.needs_residual ? "always" : is.no_residual.empty() ? "with `+ef`" : "never";
+}
+
+void print_encodings() {
+  fmt::print(
+      "\n### Encodings\n\n"
+      "The forms of `--encode`. Parameters at the end may be left out. Behind any form `+ef` keeps "
+      "a residual,\nand `+zstd` compresses the bytes. The columns from residual on are those of "
+      "the "
+      "default parameters.\n\n"
+      "| form | what is sent of an element | parameters | example | residual | draws | positions | "
+      "for models | whole steps |\n|---|---|---|---|---|---|---|---|---|\n");
+  const auto mark = [](bool is) { return is ? "yes" : ""; };
+  for (const EncodingRow& row : encoding_rows())
+    fmt::print("| `{}` | {} | {} | `{}` | {} | {} | {} | {} | {} |\n", row.form, row.help,
+               fmt::join(row.parameters, "; "), row.examples.usual, residual_of(row.traits),
+               mark(row.traits.draws), mark(row.traits.lists), mark(!row.examples.models.empty()),
+               mark(row.traits.of_whole_steps()));
+}
+
 void print_markdown() {
   fmt::print(
       "# Systems\n\n"
@@ -123,6 +144,7 @@ void print_markdown() {
     }
     fmt::print("| `--{}` | {} | {} |\n", axis.name, choices, axis.help);
   }
+  print_encodings();
   fmt::print(
       "\n`--reproducible` is `--shards 8`, and fixes how libtorch computes.\n\n"
       "## What excludes what\n\n| these | because | take instead |\n|---|---|---|\n");

@@ -2,8 +2,8 @@
 //
 // A codec is stateless. The caller keeps the residual, which is what an encoding leaves out:
 // encode_with_residual gives it; to add it to the next gradient, as encode_carried does, is error
-// feedback. What is drawn depends on the DrawKey and the place of an element in its piece, never on the thread or the width
-// of vectors: equal keys and equal values give equal bytes on every machine.
+// feedback. What is drawn depends on the DrawKey and the place of an element in its piece, never on
+// the thread or the width of vectors: equal keys and values give equal bytes on every machine.
 //
 // Cost: a pass or two over the piece; each codec's file says what is written.
 // Failure: NaN and infinity are refused with DataError, since no encoding would let others see them

@@ -1,8 +1,8 @@
 #include "codec/encoding.h"
 
 #include <fmt/core.h>
-#include <fmt/ranges.h>
 
+#include <cctype>
 #include <type_traits>
 #include <utility>
 
@@ -29,6 +29,18 @@ void add_suffix(std::string_view text, std::string_view suffix, Encoding& encodi
   const bool understood = suffix == "ef" && traits(encoding).needs_residual;
   if (*flag && !understood) refuse(text, fmt::format("'+{}' stands there twice", suffix));
   *flag = true;
+}
+
+void add_setting(EncodingRow& row, const Setting& setting) {
+  std::string name(setting.name);
+  if (setting.is_switch) {
+    row.form += fmt::format("[:{}]", name);
+    row.parameters.push_back(fmt::format("{}: {}", name, setting.help));
+    return;
+  }
+  for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  row.form += setting.printed ? fmt::format(":{}", name) : fmt::format("[:{}]", name);
+  row.parameters.push_back(fmt::format("{}: {}, {}", name, setting.help, setting.range));
 }
 
 template <class Method>
@@ -109,15 +121,12 @@ const std::vector<EncodingRow>& encoding_rows() {
   static const std::vector<EncodingRow> kRows = [] {
     std::vector<EncodingRow> rows;
     for_each_alternative<EncodingMethod>([&](auto method) {
-      EncodingRow row{.form = std::string(method.kName),
-                      .help = method.kHelp,
-                      .parameters = {},
-                      .examples = method.kExamples};
-      for (const Setting& setting : settings_of(method)) {
-        const std::string is = setting.is_switch ? "" : fmt::format(", {}", setting.range);
-        row.parameters.push_back(fmt::format("{}: {}{}", setting.name, setting.help, is));
-      }
-      rows.push_back(std::move(row));
+      EncodingRow& row = rows.emplace_back(EncodingRow{.form = std::string(method.kName),
+                                                       .help = method.kHelp,
+                                                       .parameters = {},
+                                                       .traits = method.traits(),
+                                                       .examples = method.kExamples});
+      for (const Setting& setting : settings_of(method)) add_setting(row, setting);
     });
     return rows;
   }();

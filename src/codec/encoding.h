@@ -46,10 +46,11 @@ Encoding at_epoch(const Encoding& encoding, double epoch);
 // ---- The list, for tables, benchmarks and draws
 
 struct EncodingRow {
-  std::string form;  // "topk:RATIO"
+  std::string form;  // "qsgd:LEVELS[:elias]"
   std::string_view help;
-  std::vector<std::string>
-      parameters;  // "RATIO: the part of the elements that is sent, a number from .."
+  // "RATIO: the part of the elements that is sent, a number from 1e-06 to 1"
+  std::vector<std::string> parameters;
+  EncodingTraits traits;  // of its defaults
   EncodingExamples examples;
 };
 // In the order of the list.

@@ -9,9 +9,9 @@
 // since what is multiplied by n/k and subtracted again would grow without end. What is too large
 // for a float then becomes the largest.
 // Places may be held for some steps: the encoder then keeps the key (encoded/encoder.h), and lists
-// need no places on their way (encoded/kylix.h). The step size must be small enough for that: with error
-// feedback an element waits about hold / ratio steps and comes with all of them at once, without it
-// what is multiplied is so for all steps that it is held.
+// need no places on their way (encoded/kylix.h). The step size must be small enough for that: with
+// error feedback an element waits about hold / ratio steps and comes with all of them at once,
+// without it what is multiplied is so for all steps that it is held.
 // Deviation: one of each part instead of k of all, which has the same mean, and less variance.
 #pragma once
 

@@ -168,15 +168,14 @@ std::array<Axis, kAxes> make_axes() {
        [](const Recipe& r) { return to_string(r.batch_norm); },
        [](Recipe& r, std::string_view v) { r.batch_norm = parse_batch_norm(v); }},
       {"encode",
-       "what gradients are on their way; +ef: what is not sent waits; +zstd: packed, too; of "
-       "some layers: LAYER=.., after a comma; models that meet: what they differ by",
-       {"fp32", "fp16", "bf16", "onebit+ef", "topk:0.01+ef", "qsgd:4", "powersgd:2", "dgc:0.001",
-        "sfb", "poseidon", "auto"},
+       "what gradients are sent as; +ef: what was not sent is added to the next gradient; +zstd: "
+       "compressed as well; of some layers: LAYER=.., after a comma; models that meet send what "
+       "they differ by",
+       encoding_texts([](const EncodingExamples& e) { return e.usual; }),
        [](const Recipe& r) { return encode_text(r.encode); },
        [](Recipe& r, std::string_view v) { parse_encode(v, r.encode); }},
-      {"encode-pulls",
-       "what parameters are on their way from the servers",
-       {"fp32", "fp16", "bf16", "qsgd:256"},
+      {"encode-pulls", "what the servers send parameters as",
+       encoding_texts([](const EncodingExamples& e) { return e.models; }),
        [](const Recipe& r) { return to_string(r.ps.pulls); },
        [](Recipe& r, std::string_view v) { r.ps.pulls = parse_encoding(v); }},
       {"encoded-by", "which way sums of encoded gradients go", encoded_forms(),

@@ -287,7 +287,7 @@ constexpr Exclusion kExclusions[] = {
     {"`--encode-after` below 0", "it is a number of epochs", "`--encode-after 0`",
      [](const Recipe& r, std::uint64_t) { return !(r.encode.after >= 0); },
      [](Recipe& r, std::uint64_t) { r.encode.after = 0; }},
-    {"`--encode powersgd`, `sfb`, `poseidon`, `dgc` or `auto` of some layers, or of all but some",
+    {"an `--encode` of whole steps, as `powersgd`, of some layers, or of all but some",
      "factors are exchanged in a way of their own, momentum is that of the whole model, and `auto` "
      "chooses for each layer",
      "the same for all layers",
@@ -295,7 +295,7 @@ constexpr Exclusion kExclusions[] = {
        return !r.encode.layers.empty() && some_encoding(r, is_of_steps);
      },
      [](Recipe& r, std::uint64_t) { r.encode.layers.clear(); }},
-    {"`--encode powersgd`, `sfb`, `poseidon`, `dgc` or `auto` with `--update servers` or `each`",
+    {"an `--encode` of whole steps, as `powersgd`, with `--update servers` or `decentral`",
      "they are ways in which all sum their gradients, step by step", "`--encode onebit+ef`",
      [](const Recipe& r, std::uint64_t) { return by_worker(r) && some_encoding(r, is_of_steps); },
      [](Recipe& r, std::uint64_t) { encode_by_signs(r, is_of_steps); }},
@@ -327,7 +327,7 @@ constexpr Exclusion kExclusions[] = {
        return serves(r) && some_encoding(r, keeps_residual) && drops_late(r.ps.consistency);
      },
      [](Recipe& r, std::uint64_t) { r.ps.consistency = consistency::Async{}; }},
-    {"`--encode-pulls` other than `fp16`, `bf16`, `qsgd:LEVELS` or `fp32`",
+    {"`--encode-pulls` with an encoding that is not for models, as `topk`, or with `+ef`",
      "what is read is a model, and nobody keeps what was left out of it", "`--encode-pulls fp16`",
      [](const Recipe& r, std::uint64_t) { return !is_for_models(r.ps.pulls); },
      [](Recipe& r, std::uint64_t) { r.ps.pulls = {.method = Fp16{}}; }},
@@ -340,9 +340,7 @@ constexpr Exclusion kExclusions[] = {
               m != Algorithm::Stream;
      },
      encode_no_more},
-    {"`--algorithm neighbours` with an `--encode` that draws (`qsgd`, `terngrad`, `dorefa`, "
-     "`fixed16`, "
-     "`randomk`)",
+    {"`--algorithm neighbours` with an `--encode` that draws random numbers, as `qsgd`",
      "what it adds by chance may be more than what models differ by, and would grow from step to "
      "step",
      "`--encode onebit`",
