@@ -48,12 +48,12 @@ inline Tag tag_of(MessageKind what, std::uint64_t which) {
 // Parameters come in pieces, in order, so that the first are copied while the last are still made.
 // All have the same tag. A short shard comes whole: it is one of many, which overlap each other.
 inline constexpr Elements kPiece{kSliceElements};
-inline constexpr Elements kWhole{3 * kSliceElements};
+inline constexpr Elements kUncutMost{3 * kSliceElements};
 inline std::uint64_t pieces_of(Elements n) {
-  return n <= kWhole ? 1 : (n.value() + kPiece.value() - 1) / kPiece.value();
+  return n <= kUncutMost ? 1 : (n.value() + kPiece.value() - 1) / kPiece.value();
 }
 inline Range piece_of(const Range& all, std::uint64_t i) {
-  if (all.n <= kWhole) return all;
+  if (all.n <= kUncutMost) return all;
   const Elements at = kPiece * i;
   return all.slice(at, std::min(kPiece, all.n - at));
 }
@@ -89,7 +89,7 @@ struct Ask {
   std::uint64_t settled = 0;      // shares of this worker that all shards have
   // Of a task, and when it enters.
   std::uint64_t epoch = 0;  // whose end it is; Enter: it has seen the ends of those before
-  std::uint32_t done = 0;   // a SampleScheduler::EndOfEpochTask
+  std::uint32_t done = 0;   // a EndOfEpochTask
   std::uint32_t block = 0;  // Sums: the round
   Score score{};
 
@@ -135,7 +135,7 @@ struct Answer {
   std::uint32_t from = 0, to = 0;
   Share round{};
   // Of a task: what is to be done now.
-  std::uint32_t task = 0;  // a SampleScheduler::EndOfEpochTask
+  std::uint32_t task = 0;  // a EndOfEpochTask
   std::uint32_t block = 0;
   std::uint64_t epoch = 0;  // Over: whose end it is; else: ends of as many are past
   std::uint64_t ended = 0;  // samples, of all workers

@@ -19,22 +19,22 @@ Task<void> ServedWorker::end_epoch() {
   here.news = &words;
   while (true) {
     const Answer answer = co_await client_.task(ask, replica_.buffers(), here);
-    const auto task = static_cast<SampleScheduler::EndOfEpochTask>(answer.task);
+    const auto task = static_cast<EndOfEpochTask>(answer.task);
     ask.done = answer.task;
     ask.block = answer.block;
-    ask.brings_rest = task == SampleScheduler::EndOfEpochTask::Rest ? 1 : 0;
-    if (task == SampleScheduler::EndOfEpochTask::Rest) continue;
-    if (task == SampleScheduler::EndOfEpochTask::Evaluate) {
+    ask.brings_rest = task == EndOfEpochTask::SendBuffers ? 1 : 0;
+    if (task == EndOfEpochTask::SendBuffers) continue;
+    if (task == EndOfEpochTask::Evaluate) {
       ask.score = co_await evaluate(answer.block);
       continue;
     }
     const EpochSummary news = news_from(words);
     replica_.restore({Step(answer.version), replica_.lineage, news.place});
-    if (task == SampleScheduler::EndOfEpochTask::Save) {
+    if (task == EndOfEpochTask::Save) {
       co_await save();
       continue;
     }
-    end_ = task == SampleScheduler::EndOfEpochTask::End;
+    end_ = task == EndOfEpochTask::Finish;
     over_ = false;
     share_ = Share();
     // Of an epoch that others have ended without this worker only the last one's score is known.

@@ -194,7 +194,7 @@ void Server::enter(HostedShard& held, const Ask& ask, TaskGroup& tasks) {
   if (ask.kind == Ask::Kind::Enter && ask.shard == 0) {
     record.clock = row == nullptr ? least : std::max(least, row->clock);
     // It has seen nothing of the round at hand.
-    const std::optional<Round>& round = held.state->scheduler()->round();
+    const std::optional<Round>& round = held.state->scheduler()->dealt_round().round();
     if (in_rounds()) record.clock = round ? round->number : held.state->version();
   }
   commit(held, record, tasks);
@@ -227,16 +227,15 @@ Task<void> Server::answer_leave(NodeId from, Ask ask, TaskGroup& tasks) {
 // Whoever has nothing to do waits for those who have.
 Task<void> Server::answer_task(NodeId from, Ask ask, std::optional<Gradient> rest,
                                TaskGroup& tasks) {
-  using EndOfEpochTask = SampleScheduler::EndOfEpochTask;
   HostedShard& held = held_[ask.shard];
   const auto done = static_cast<EndOfEpochTask>(ask.done);
   Answer answer;
   {
     const Turn mine = co_await turn(held);
     Record record;
-    record.kind = done == EndOfEpochTask::Save   ? Record::Kind::Saved
-                  : done == EndOfEpochTask::Rest ? Record::Kind::Rest
-                                                 : Record::Kind::Score;
+    record.kind = done == EndOfEpochTask::Save          ? Record::Kind::Saved
+                  : done == EndOfEpochTask::SendBuffers ? Record::Kind::Rest
+                                                        : Record::Kind::Score;
     record.version = ask.epoch;
     record.n = ask.block;
     record.score = ask.score;
@@ -250,12 +249,14 @@ Task<void> Server::answer_task(NodeId from, Ask ask, std::optional<Gradient> res
       return !node_.membership.now().has(e.second.node, e.second.life);
     });
     const EndOfEpochTask task = scheduler.task(ask.epoch);
-    const bool work = task != EndOfEpochTask::GoOn && task != EndOfEpochTask::End;
+    const bool work = task != EndOfEpochTask::Continue && task != EndOfEpochTask::Finish;
     const bool evaluates = task == EndOfEpochTask::Evaluate;
-    const auto blocks = static_cast<std::uint32_t>(evaluates ? scheduler.scores().size() : 1);
+    const auto blocks =
+        static_cast<std::uint32_t>(evaluates ? scheduler.epoch_end().scores().size() : 1);
     std::uint32_t block = 0;
     const auto taken = [&] {
-      return tasks_.contains(block) || (evaluates && scheduler.scores()[block].has_value());
+      return tasks_.contains(block) ||
+             (evaluates && scheduler.epoch_end().scores()[block].has_value());
     };
     while (work && block < blocks && taken()) ++block;
     if (!work || block < blocks) {
@@ -263,9 +264,9 @@ Task<void> Server::answer_task(NodeId from, Ask ask, std::optional<Gradient> res
       answer.task = static_cast<std::uint32_t>(task);
       answer.block = block;
       answer.epoch = scheduler.past();
-      answer.score = scheduler.total();
+      answer.score = scheduler.epoch_end().total();
       answer.version = held.state->version();
-      if (task != EndOfEpochTask::Rest) payload.rest = held.state->rest();
+      if (task != EndOfEpochTask::SendBuffers) payload.rest = held.state->rest();
       const EpochSummary news{scheduler.place(), held.state->staleness()};
       if (!evaluates)
         payload.news = std::make_shared<const std::vector<std::uint64_t>>(to_words(news));

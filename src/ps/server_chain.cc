@@ -340,11 +340,11 @@ Task<void> Server::complete_without_lost(HostedShard& held, TaskGroup& tasks) {
 // and those that came nowhere are dealt again.
 Task<void> Server::bury_lost(HostedShard& held, TaskGroup& tasks) {
   while (true) {
-    std::optional<std::pair<NodeId, SampleScheduler::Open>> lost;
+    std::optional<std::pair<NodeId, OpenShares::Open>> lost;
     {
       const Turn mine = co_await turn(held);
       if (!is_head(held)) co_return;
-      for (const auto& [worker, open] : held.state->scheduler()->open())
+      for (const auto& [worker, open] : held.state->scheduler()->shares().all())
         if (!node_.membership.now().has(worker, open.life)) lost.emplace(worker, open);
     }
     if (!lost) co_return;

@@ -61,7 +61,7 @@ void Server::push_sum(HostedShard& held, const Ask& ask, std::optional<Gradient>
 void Server::recall_round(HostedShard& held, const Ask& ask, TaskGroup& tasks) {
   SampleScheduler* const scheduler = held.state->scheduler();
   if (scheduler == nullptr || ask.clock < held.state->version() ||
-      (scheduler->round() && scheduler->round()->number >= ask.clock))
+      (scheduler->dealt_round().round() && scheduler->dealt_round().round()->number >= ask.clock))
     return;
   node_.env.probe("ps: a round that was dealt before the scheduler was loaded");
   std::vector<RoundPiece> pieces{{ask.worker, ask.life, ask.from, ask.to}};
@@ -81,7 +81,8 @@ void Server::recall_round(HostedShard& held, const Ask& ask, TaskGroup& tasks) {
 bool Server::may_read_round(HostedShard& held, std::uint64_t clock) const {
   if (held.state->version() >= clock) return true;
   const SampleScheduler* const scheduler = held.state->scheduler();
-  if (scheduler != nullptr && scheduler->round() && scheduler->round()->number >= clock)
+  if (scheduler != nullptr && scheduler->dealt_round().round() &&
+      scheduler->dealt_round().round()->number >= clock)
     return true;
   const std::optional<std::uint64_t> most = held.state->most_waiting();
   return !most || *most > clock;
@@ -91,7 +92,7 @@ bool Server::may_read_round(HostedShard& held, std::uint64_t clock) const {
 const RoundPiece* Server::left_behind(const HostedShard& held) const {
   const SampleScheduler& scheduler = *held.state->scheduler();
   const RoundPiece* lost = nullptr;
-  for (const RoundPiece& p : scheduler.pieces()) {
+  for (const RoundPiece& p : scheduler.dealt_round().pieces()) {
     if (!p.lost) return nullptr;
     if (lost == nullptr) lost = &p;
   }
@@ -106,13 +107,14 @@ Task<bool> Server::share_of_round(HostedShard& held, const Ask& ask, Answer& ans
   const auto scheduler = [&] { return held.state->scheduler(); };
   // The round at hand, unless this worker has seen it in the parameters of all shards.
   const auto goes_on = [&] {
-    return scheduler()->round() && !scheduler()->settles_round(ask.worker, ask.life, ask.settled);
+    return scheduler()->dealt_round().round() &&
+           !scheduler()->dealt_round().settled_by(ask.worker, ask.life, ask.settled);
   };
   const auto must_wait = [&] {
     if (held.busy) return true;
     if (!is_head(held) || !node_.membership.now().has(ask.worker, ask.life)) return false;
     if (goes_on())
-      return scheduler()->piece_of(ask.worker, ask.life) == nullptr &&
+      return scheduler()->dealt_round().piece_of(ask.worker, ask.life) == nullptr &&
              left_behind(held) == nullptr && scheduler()->left() > 0;
     return scheduler()->at_start() && ask.stops == 0 && !all_are_in();
   };
@@ -123,7 +125,7 @@ Task<bool> Server::share_of_round(HostedShard& held, const Ask& ask, Answer& ans
   stop_if_asked(held, ask, tasks);
   if (!goes_on()) {
     deal_round(held, ask, tasks);
-  } else if (scheduler()->piece_of(ask.worker, ask.life) == nullptr &&
+  } else if (scheduler()->dealt_round().piece_of(ask.worker, ask.life) == nullptr &&
              left_behind(held) != nullptr) {
     node_.env.probe("ps: a lost piece was taken by another worker");
     RoundPiece piece = *left_behind(held);
@@ -131,11 +133,12 @@ Task<bool> Server::share_of_round(HostedShard& held, const Ask& ask, Answer& ans
     piece.life = ask.life;
     piece.lost = false;
     Record record;
-    record.share = scheduler()->round()->number;
+    record.share = scheduler()->dealt_round().round()->number;
     commit_pieces(held, record, std::span(&piece, 1), tasks);
   }
-  const RoundPiece* const own = goes_on() ? scheduler()->piece_of(ask.worker, ask.life) : nullptr;
-  if (own != nullptr) tell_piece(*scheduler()->round(), *own, answer);
+  const RoundPiece* const own =
+      goes_on() ? scheduler()->dealt_round().piece_of(ask.worker, ask.life) : nullptr;
+  if (own != nullptr) tell_piece(*scheduler()->dealt_round().round(), *own, answer);
   answer.ended = scheduler()->ended();
   answer.epoch = scheduler()->past();
   if (own == nullptr && scheduler()->over()) {
@@ -165,7 +168,7 @@ void Server::deal_round(HostedShard& held, const Ask& ask, TaskGroup& tasks) {
     const Holder one{row.worker, row.life};
     const auto asks = asking_.find(one);
     if (asks != asking_.end()) number = std::max(number, asks->second);
-    if (asks != asking_.end() || scheduler.piece_of(one.node, one.life) != nullptr)
+    if (asks != asking_.end() || scheduler.dealt_round().piece_of(one.node, one.life) != nullptr)
       all.push_back(one);
   }
   const std::uint64_t shards = std::min<std::uint64_t>(n, plan_.shards);
@@ -203,11 +206,11 @@ Task<void> Server::answer_follow_round(NodeId from, Ask ask) {
     return row != nullptr && !row->away;
   };
   const auto known = [&] {
-    return held.state->scheduler()->round()->number == ask.share ? ask.block : 0;
+    return held.state->scheduler()->dealt_round().round()->number == ask.share ? ask.block : 0;
   };
   const auto more = [&] {
     const SampleScheduler& scheduler = *held.state->scheduler();
-    return scheduler.round() && scheduler.lost().size() > known();
+    return scheduler.dealt_round().round() && scheduler.dealt_round().lost().size() > known();
   };
   while (here() && !more()) co_await held.changed.wait();
   Answer answer;
@@ -216,7 +219,8 @@ Task<void> Server::answer_follow_round(NodeId from, Ask ask) {
   } else if (here()) {
     const SampleScheduler& scheduler = *held.state->scheduler();
     answer.block = static_cast<std::uint32_t>(known() + 1);
-    tell_piece(*scheduler.round(), scheduler.lost()[answer.block - 1], answer);
+    tell_piece(*scheduler.dealt_round().round(), scheduler.dealt_round().lost()[answer.block - 1],
+               answer);
   }
   co_await reply(from, ask, answer);
 }
@@ -226,7 +230,7 @@ Task<void> Server::bury_lost_pieces(HostedShard& held, TaskGroup& tasks) {
   const Turn mine = co_await turn(held);
   if (!is_head(held)) co_return;
   std::vector<Holder> lost;
-  for (const RoundPiece& p : held.state->scheduler()->pieces())
+  for (const RoundPiece& p : held.state->scheduler()->dealt_round().pieces())
     if (!p.lost && !node_.membership.now().has(p.worker, p.life))
       lost.push_back({p.worker, p.life});
   for (const Holder& one : lost) {

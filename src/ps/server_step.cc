@@ -267,7 +267,7 @@ bool Server::all_are_in() const {
 
 // By another life of the worker, which is to be looked into first.
 bool Server::left_open(const HostedShard& held, NodeId worker, Incarnation life) const {
-  const auto& open = held.state->scheduler()->open();
+  const auto& open = held.state->scheduler()->shares().all();
   const auto it = open.find(worker);
   return it != open.end() && it->second.life != life;
 }
@@ -316,7 +316,7 @@ Task<bool> Server::share(HostedShard& held, const Ask& ask, Answer& answer, Task
   require_present(node_, {ask.worker, ask.life});  // It may have been buried.
   stop_if_asked(held, ask, tasks);
   deal(held, ask, tasks);
-  answer.share = scheduler()->dealt(ask.worker, ask.life, ask.share).value_or(Share());
+  answer.share = scheduler()->shares().dealt(ask.worker, ask.life, ask.share).value_or(Share());
   answer.ended = scheduler()->ended();
   answer.epoch = scheduler()->past();
   if (answer.share.n == 0 && scheduler()->over()) {
@@ -331,14 +331,16 @@ Task<bool> Server::share(HostedShard& held, const Ask& ask, Answer& answer, Task
 void Server::deal(HostedShard& held, const Ask& ask, TaskGroup& tasks) {
   const SampleScheduler& scheduler = *held.state->scheduler();
   std::vector<Holder> all{{ask.worker, ask.life}};
-  if (moves_in_step(options_.ps.consistency) && !scheduler.dealt(ask.worker, ask.life, ask.share)) {
+  if (moves_in_step(options_.ps.consistency) &&
+      !scheduler.shares().dealt(ask.worker, ask.life, ask.share)) {
     all.clear();
     for (const ClockRow& row : table_of(held).rows) {
       const Holder one{row.worker, row.life};
       const auto asks = asking_.find(one);
       const bool now = asks != asking_.end() && asks->second == ask.share &&
                        !left_open(held, one.node, one.life);
-      const bool soon = asks == asking_.end() && scheduler.next(one.node, one.life) == ask.share;
+      const bool soon =
+          asks == asking_.end() && scheduler.shares().next(one.node, one.life) == ask.share;
       if (now || soon) all.push_back(one);
     }
   }

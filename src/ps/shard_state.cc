@@ -128,7 +128,7 @@ bool ShardState::apply(Record record, std::optional<Gradient> gradient) {
     case Record::Kind::Rest: {
       const std::span<const float> told = floats_of(*gradient);
       rest_ = std::make_shared<const std::vector<float>>(told.begin(), told.end());
-      scheduler_->rest_told(record.version);
+      scheduler_->buffers_sent(record.version);
       break;
     }
     case Record::Kind::Saved: scheduler_->saved(record.version); break;

@@ -36,8 +36,8 @@ TEST_F(ServedPieces, AreAllOfTheRangeInOrder) {
     end += piece.n;
   }
   EXPECT_EQ(end, kFourPieces);
-  EXPECT_EQ(pieces_of(kWhole), 1U);
-  EXPECT_EQ(piece_of(arena.range(Elements(7), kWhole), 0).n, kWhole);
+  EXPECT_EQ(pieces_of(kUncutMost), 1U);
+  EXPECT_EQ(piece_of(arena.range(Elements(7), kUncutMost), 0).n, kUncutMost);
   EXPECT_EQ(pieces_of(Elements(0)), 1U);
 }
 
