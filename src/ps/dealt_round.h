@@ -21,6 +21,12 @@ struct Round {
 // The samples of neighbouring logical shards, of L; the first ones are the longer.
 Share samples_of(const Round& round, std::uint32_t L, std::uint32_t from, std::uint32_t to);
 
+// Neighbouring logical shards of a round.
+struct RoundShards {
+  Round round{};
+  std::uint32_t from = 0, to = 0;
+};
+
 // The logical shards that one worker computes.
 struct RoundPiece {
   NodeId worker;

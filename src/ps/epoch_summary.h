@@ -18,7 +18,7 @@ struct EpochSummary {
   bool operator==(const EpochSummary&) const = default;
 };
 
-std::vector<std::uint64_t> to_words(const EpochSummary& news);
-EpochSummary news_from(std::span<const std::uint64_t> words);
+std::vector<std::uint64_t> to_words(const EpochSummary& summary);
+EpochSummary summary_from(std::span<const std::uint64_t> words);
 
 }  // namespace shoal

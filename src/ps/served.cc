@@ -51,7 +51,7 @@ class Saved final : public ShardLoader {
     }
     SampleScheduler* const scheduler = shard.scheduler();
     ShardState::Image image{whole.w().slice(cut.at, cut.n).data(), own};
-    if (scheduler != nullptr) image.rest = whole.buffers().data();
+    if (scheduler != nullptr) image.buffers = whole.buffers().data();
     shard.load(image, saved ? whole.step.value() : 0);
     if (scheduler != nullptr && saved) scheduler->restore(whole.ledger.place());
   }
@@ -159,8 +159,9 @@ Task<void> served_node(Node& node, Learner& learner, CheckpointStore& checkpoint
   plan.segments = segments;
   plan.eta = eta_at;
   plan.shards = options.logical;
-  const Elements rest = learner.substance() == Substance::Real ? replica.buffers().n : Elements(0);
-  Course course{options.epochs, options.last_epoch, 0, rest > Elements(0)};
+  const Elements buffers =
+      learner.substance() == Substance::Real ? replica.buffers().n : Elements(0);
+  Course course{options.epochs, options.last_epoch, 0, buffers > Elements(0)};
   if (options.evaluate && learner.held_out() > 0) course.blocks = kBlocks;
   const SampleScheduler scheduler(replica.ledger, course);
   ShardDirectories directories(node, cuts.size(), options.ps.copies);
@@ -171,7 +172,7 @@ Task<void> served_node(Node& node, Learner& learner, CheckpointStore& checkpoint
   }
   Saved origin(node, learner, checkpoints, options, replica.ledger);
   Server server(node, directories, cuts, learner.substance(), plan, scheduler, origin,
-                {options.ps, rest, form});
+                {options.ps, buffers, form});
   directories.holdings = [&] { return server.holdings(); };
   const ViewPtr view = co_await node.membership.after(Generation(0));
   const Member* const self = view->find(node.id);

@@ -9,7 +9,7 @@
 //   server, of S that hold a part of w each (ps/server.h):
 //     G <- its weight times G, corrected for its delay where that is asked for
 //     w <- update(w, G / samples, eta), when and of which pushes: ps/consistency.h
-//   where the sum has one fixed order workers push sums of logical shards: ps/server_rounds.cc
+//   where the sum has one fixed order workers push sums of logical shards: ps/round_handler.h
 //   a group of workers may be one to the servers: served_group.h
 //   G may be encoded on its way, with what is left out waiting (ps/encoded_push.h), and so may w
 //   at an epoch's end: each worker evaluates w on a part of what was held out; one saves it
@@ -58,7 +58,7 @@ struct ServedOptions {
   Schedule schedule{};
   bool evaluate = false;
   // Above 0: the gradient of a step is that of so many logical shards of `round_batch` samples,
-  // whoever computes them, summed in one fixed tree: ps/server_rounds.cc. In step alone.
+  // whoever computes them, summed in one fixed tree: ps/round_handler.h. In step alone.
   std::uint32_t logical = 0;
   std::uint64_t round_batch = 0;
 };

@@ -11,25 +11,24 @@ Task<void> ServedWorker::end_epoch() {
   const Time begin = node_.env.now();
   const Visit reads = [this](std::uint32_t k) { return snapshot(k); };
   co_await at_all_shards(reads);
-  Ask ask;
-  ask.epoch = epoch_;
+  EndOfEpochRequest request;
+  request.epoch = epoch_;
   Client::Room here;
-  here.rest = replica_.buffers();
+  here.buffers = replica_.buffers();
   std::vector<std::uint64_t> words;
-  here.news = &words;
+  here.words = &words;
   while (true) {
-    const Answer answer = co_await client_.task(ask, replica_.buffers(), here);
-    const auto task = static_cast<EndOfEpochTask>(answer.task);
-    ask.done = answer.task;
-    ask.block = answer.block;
-    ask.brings_rest = task == EndOfEpochTask::SendBuffers ? 1 : 0;
+    const EndOfEpochAnswer answer = co_await client_.call(request, replica_.buffers(), here);
+    const EndOfEpochTask task = answer.task;
+    request.done = task;
+    request.block = answer.block;
     if (task == EndOfEpochTask::SendBuffers) continue;
     if (task == EndOfEpochTask::Evaluate) {
-      ask.score = co_await evaluate(answer.block);
+      request.score = co_await evaluate(answer.block);
       continue;
     }
-    const EpochSummary news = news_from(words);
-    replica_.restore({Step(answer.version), replica_.lineage, news.place});
+    const EpochSummary summary = summary_from(words);
+    replica_.restore({Step(answer.version), replica_.lineage, summary.place});
     if (task == EndOfEpochTask::Save) {
       co_await save();
       continue;
@@ -38,14 +37,14 @@ Task<void> ServedWorker::end_epoch() {
     over_ = false;
     share_ = Share();
     // Of an epoch that others have ended without this worker only the last one's score is known.
-    const bool known = answer.epoch == epoch_ + 1;
+    const bool known = answer.epochs == epoch_ + 1;
     // What was read at its beginning may be of the epochs before.
     if (end_ && !known) co_await at_all_shards(reads);
     EvaluationReport report{Step(answer.version), epoch_ + 1, answer.score, {}};
     report.took = node_.env.now() - begin;
-    epoch_ = answer.epoch;
+    epoch_ = answer.epochs;
     if (journal_ == nullptr) co_return;
-    journal_->measured(news.staleness);
+    journal_->measured(summary.staleness);
     if (options_.evaluate && known && report.total.samples > 0)
       co_await journal_->evaluated(report);
     co_return;
@@ -54,7 +53,9 @@ Task<void> ServedWorker::end_epoch() {
 
 Task<void> ServedWorker::snapshot(std::uint32_t shard) {
   const Client::Room here{.w = of(replica_.parameters(), shard)};
-  const Answer answer = co_await client_.snapshot(shard, here);
+  SnapshotRequest request;
+  request.header.shard = shard;
+  const SnapshotAnswer answer = co_await client_.call(request, here);
   had_[shard].version = answer.version;
 }
 
@@ -74,7 +75,10 @@ Task<void> ServedWorker::save() {
     Client::Room here;
     here.w = of(replica_.parameters(), k);
     here.slots = part.range(Elements(0), cut.n * each);
-    co_await client_.snapshot(k, here);
+    SnapshotRequest request;
+    request.header.shard = k;
+    request.slots = 1;
+    co_await client_.call(request, here);
     co_await node_.env.work(Work::Copy, here.slots.n, [&] {
       for (unsigned s = 0; s < each && !here.slots.data().empty(); ++s)
         std::ranges::copy(here.slots.slice(cut.n * s, cut.n).data(),

@@ -46,17 +46,19 @@ Task<void> ServedWorker::choose_part(bool last) {
   co_await parts_->choose(now);
 }
 
-Range ServedWorker::part(std::uint32_t shard, Ask& ask) const {
+Range ServedWorker::part(std::uint32_t shard, Push& push) const {
+  using Kind = GradientForm::Kind;
   const Range brought = parts_->packed(shard);
-  ask.form = brought.n > Elements(0) ? Ask::Form::Part : Ask::Form::Nothing;
+  push.form.kind = brought.n > Elements(0) ? Kind::Part : Kind::Nothing;
   return brought;
 }
 
 // A server that is new at the head of a shard has not seen the keys.
-Task<Answer> ServedWorker::with_keys(std::uint32_t shard, Ask ask, Answer answer) {
-  while (answer.kind == Answer::Kind::KeysUnknown) {
+Task<TrainAnswer> ServedWorker::with_keys(std::uint32_t shard, TrainRequest request,
+                                          TrainAnswer answer) {
+  while (answer.header.outcome == RequestOutcome::KeysUnknown) {
     const Range brought = co_await parts_->packed_with_keys(shard);
-    answer = co_await client_.train(ask, brought, room(shard));
+    answer = co_await client_.call(request, brought, room(shard));
   }
   co_return answer;
 }

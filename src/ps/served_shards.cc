@@ -1,5 +1,5 @@
 // A worker of a reproducible run with servers: it pushes sums of logical shards (shard_sums.h), and
-// after a loss also those of the lost. The other half is ps/server_rounds.cc.
+// after a loss also those of the lost. The other half is ps/round_handler.h.
 #include <algorithm>
 #include <utility>
 
@@ -66,20 +66,16 @@ Task<void> ServedWorker::push_sums(std::uint32_t shard, const std::vector<ShardS
 }
 
 Task<void> ServedWorker::push_sum(std::uint32_t shard, ShardSum sum, bool reads) {
-  Ask ask;
-  ask.shard = shard;
-  ask.clock = clock_;
-  ask.steps = 1;
-  ask.round = next_round_.round.samples;
-  ask.samples = ask.round.n;
-  ask.from = sum.of.from;
-  ask.to = sum.of.to;
-  ask.wants_read = reads ? 1 : 0;
-  ask.based_on = had_[shard].version;
+  PushSumRequest request;
+  request.header.shard = shard;
+  request.round = next_round_.round;
+  request.of = sum.of;
+  request.based_on = had_[shard].version;
+  request.reads = reads ? 1 : 0;
   const Range brought = of(sum.values, shard);
-  const Answer answer = co_await client_.train(ask, brought, room(shard));
+  const PushSumAnswer answer = co_await client_.call(request, brought, room(shard));
   if (!reads) co_return;
-  took(shard, answer);
+  if (answer.header.parameters != 0) took(shard, answer.read);
   if (shard == 0) report_.staleness = static_cast<double>(answer.staleness);
 }
 
@@ -108,22 +104,21 @@ Task<void> ServedWorker::make_up_for_lost(const bool& done, TaskGroup& tasks) {
 
 // Hears of them until this worker leaves.
 Task<void> ServedWorker::follow_lost() {
-  Ask ask;
+  LostPieceRequest request;
   while (true) {
-    const Client::Room nothing;
-    const Answer answer = co_await client_.follow(ask, nothing);
+    const LostPieceAnswer answer = co_await client_.call(request);
     if (left_) co_return;
-    if (answer.block == 0) {  // Its head was loaded as it was saved, and does not know this worker.
-      Ask comes;
-      comes.clock = clock_;
-      const Range no_gradient;
-      co_await client_.train(comes, no_gradient, nothing);
+    if (answer.known ==
+        0) {  // The head was loaded from a checkpoint, and does not know this worker.
+      RegisterRequest registers;
+      registers.clock = clock_;
+      co_await client_.call(registers);
       if (left_) co_return;
       continue;
     }
-    ask.share = answer.clock;
-    ask.block = answer.block;
-    lost_.push_back({{{answer.clock, answer.round}, answer.from, answer.to}});
+    request.round = answer.piece.round.number;
+    request.known = answer.known;
+    lost_.push_back({answer.piece});
     heard_.notify_all();
   }
 }

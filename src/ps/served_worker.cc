@@ -98,13 +98,15 @@ Task<void> ServedWorker::train() {
 // With the clock that the first shard gives as soon as there are samples it comes in at the others;
 // then it is everywhere, and asks for a share.
 Task<void> ServedWorker::come_in() {
-  Ask ask;
-  ask.epoch = epoch_;
-  ask.stops = static_cast<std::uint32_t>(leaves());
+  EnterRequest request;
+  request.epoch = epoch_;
+  request.stops = leaves();
   Client::Room here;
-  here.rest = replica_.buffers();
-  const Answer answer = co_await client_.enter(ask, here);
-  take(answer);
+  here.buffers = replica_.buffers();
+  const EnterAnswer answer = co_await client_.call(request, here);
+  over_ = answer.over != 0;
+  share_ = Share();
+  epoch_ = answer.epoch;
   if (over_) co_return;
   clock_ = settled_ = answer.clock;
   ended_ = answer.ended;
@@ -115,7 +117,7 @@ Task<void> ServedWorker::come_in() {
   co_await at_all_shards(enters);
   stops_ = leaves();
   co_await next_share();
-  take(next_);
+  take_next();
   if (share_.n == 0) co_return;
   const Visit reads = [this](std::uint32_t k) { return read(k); };
   co_await at_all_shards(reads);
@@ -124,47 +126,60 @@ Task<void> ServedWorker::come_in() {
 
 Task<void> ServedWorker::enter(std::uint32_t shard) {
   if (shard == 0) co_return;
-  Ask ask;
-  ask.shard = shard;
-  ask.clock = clock_;
-  const Client::Room nothing;
-  const Answer answer = co_await client_.enter(ask, nothing);
+  RegisterRequest request;
+  request.header.shard = shard;
+  request.clock = clock_;
+  const RegisterAnswer answer = co_await client_.call(request);
   newest_ = std::max(newest_, answer.version);
 }
 
-Task<void> ServedWorker::leave(std::uint32_t shard) { co_await client_.leave(shard, settled_); }
+Task<void> ServedWorker::leave(std::uint32_t shard) {
+  LeaveRequest request;
+  request.header.shard = shard;
+  request.settled = settled_;
+  co_await client_.call(request);
+}
 
 // The one after the step at hand.
-Ask ServedWorker::ask_for_share() const {
-  Ask ask;
-  ask.clock = clock_;
-  ask.wants_share = options_.batch * options_.ps.write_back;
-  ask.share = clock_ + held_;
+WantedShare ServedWorker::wanted_share() const {
+  WantedShare wanted;
+  wanted.n = options_.batch * options_.ps.write_back;
+  wanted.number = clock_ + held_;
   if (in_rounds()) {
-    ask.wants_share = options_.round_batch;
-    ask.share = std::max(clock_, newest_);
+    wanted.n = options_.round_batch;
+    wanted.number = std::max(clock_, newest_);
   }
-  ask.settled = settled_;
-  ask.stops = static_cast<std::uint32_t>(stops_);
-  return ask;
+  wanted.settled = settled_;
+  wanted.stops = stops_;
+  return wanted;
 }
 
 Task<void> ServedWorker::next_share() {
-  const Ask ask = ask_for_share();
-  const Range no_gradient;
-  const Client::Room nothing;
-  next_ = co_await client_.train(ask, no_gradient, nothing);
+  if (in_rounds()) {
+    PieceRequest request;
+    request.clock = clock_;
+    request.wanted = wanted_share();
+    const PieceAnswer answer = co_await client_.call(request);
+    next_ = answer.given;
+    next_piece_ = answer.piece;
+  } else {
+    TrainRequest request;
+    request.clock = clock_;
+    request.wanted = wanted_share();
+    const TrainAnswer answer = co_await client_.call(request);
+    next_ = answer.given;
+  }
   report_.samples = next_.ended - std::min(ended_, next_.ended);
   ended_ = next_.ended;
 }
 
-void ServedWorker::take(const Answer& answer) {
-  over_ = answer.kind == Answer::Kind::Over;
-  share_ = answer.share;
-  epoch_ = answer.epoch;
+void ServedWorker::take_next() {
+  over_ = next_.over != 0;
+  share_ = next_.share;
+  epoch_ = next_.epoch;
   if (!in_rounds() || share_.n == 0) return;
   // The servers say which step it takes part in: others may be further.
-  next_round_ = {{answer.clock, answer.round}, answer.from, answer.to};
+  next_round_ = next_piece_;
   clock_ = settled_ = next_round_.round.number;
 }
 
@@ -219,7 +234,7 @@ Task<void> ServedWorker::advance() {
   if (in_rounds()) {
     co_await push_shards();
     co_await next_share();
-    take(next_);
+    take_next();
     report_.wait += node_.env.now() - begin;
     report_.read = Step(had_[0].version);
     if (journal_ != nullptr) co_await journal_->step_done(report_);
@@ -227,7 +242,7 @@ Task<void> ServedWorker::advance() {
   }
   if (!pushes) co_await next_share();
   if (pushes || next_.share.n == 0 || !group_.leads()) co_await push_all(pushes, reads);
-  take(next_);
+  take_next();
   const Visit moves = [&](std::uint32_t k) { return move_alone(k, samples); };
   if (share_.n > 0) co_await at_all_shards(moves);
   report_.wait += node_.env.now() - begin;
@@ -262,51 +277,49 @@ bool ServedWorker::too_old(std::uint32_t shard, std::uint64_t clock) const {
 }
 
 Task<void> ServedWorker::push(std::uint32_t shard, bool asks, bool reads) {
-  Ask ask;
-  if (asks && shard == 0) ask = ask_for_share();
-  ask.shard = shard;
-  ask.clock = clock_;
-  ask.steps = held_;
-  ask.samples = samples_;
-  ask.wants_read = reads ? 1 : 0;
-  ask.based_on = had_[shard].version;
+  TrainRequest request;
+  if (asks && shard == 0) request.wanted = wanted_share();
+  request.header.shard = shard;
+  request.clock = clock_;
+  request.push.steps = held_;
+  request.push.samples = samples_;
+  request.push.based_on = had_[shard].version;
+  request.reads = reads ? 1 : 0;
   had_[shard].fresh = false;
   Range brought = of(replica_.g().all(), shard);
   if (!layers_.empty()) {
     brought = co_await packed(shard);
-    ask.form = Ask::Form::Factored;
+    request.push.form.kind = GradientForm::Kind::Factored;
   }
-  if (parts_) brought = part(shard, ask);
+  if (parts_) brought = part(shard, request.push);
   if (encoded_ && !as_it_is_) {
     brought = encoded_->packed(shard);
-    ask.form = Ask::Form::Encoded;
+    request.push.form.kind = GradientForm::Kind::Encoded;
   }
-  Answer answer = co_await client_.train(ask, brought, room(shard));
-  if (parts_) answer = co_await with_keys(shard, ask, answer);
-  took(shard, answer);
-  if (parts_ && answer.has_parameters != 0) co_await add_what_waits(shard);
+  TrainAnswer answer = co_await client_.call(request, brought, room(shard));
+  if (parts_) answer = co_await with_keys(shard, request, answer);
+  if (answer.header.parameters != 0) took(shard, answer.read);
+  if (parts_ && answer.header.parameters != 0) co_await add_what_waits(shard);
   if (shard != 0) co_return;
   report_.staleness = static_cast<double>(answer.staleness);
   if (!asks) co_return;
-  report_.samples = answer.ended - std::min(ended_, answer.ended);
-  ended_ = answer.ended;
-  next_ = answer;
+  next_ = answer.given;
+  report_.samples = next_.ended - std::min(ended_, next_.ended);
+  ended_ = next_.ended;
 }
 
 Task<void> ServedWorker::read(std::uint32_t shard) {
-  Ask ask;
-  ask.shard = shard;
-  ask.clock = clock_;
-  ask.wants_read = 1;
-  const Range no_gradient;
-  const Answer answer = co_await client_.train(ask, no_gradient, room(shard));
-  took(shard, answer);
+  TrainRequest request;
+  request.header.shard = shard;
+  request.clock = clock_;
+  request.reads = 1;
+  const TrainAnswer answer = co_await client_.call(request, room(shard));
+  if (answer.header.parameters != 0) took(shard, answer.read);
   if (parts_) co_await add_what_waits(shard);
 }
 
-void ServedWorker::took(std::uint32_t shard, const Answer& answer) {
-  if (answer.has_parameters == 0) return;
-  had_[shard] = {answer.version, answer.least, true};
+void ServedWorker::took(std::uint32_t shard, const ReadState& read) {
+  had_[shard] = {read.version, read.least, true};
 }
 
 // Until it reads again it has its own steps.
@@ -348,13 +361,13 @@ void ServedWorker::note_what_is_used() {
 Task<void> ServedWorker::follow(std::uint32_t shard) {
   Sent& sent = sent_[shard];
   while (true) {
-    Ask ask;
-    ask.shard = shard;
-    ask.clock = had_[shard].least;
+    FollowRequest request;
+    request.header.shard = shard;
+    request.clock = had_[shard].least;
     Client::Room here;
     here.w = of(replica_.next_w().slice(Elements(0), replica_.N), shard);
-    sent.answer = co_await client_.follow(ask, here);
-    if (sent.answer.has_parameters == 0 || left_) co_return;
+    sent.answer = co_await client_.call(request, here);
+    if (sent.answer.header.parameters == 0 || left_) co_return;
     sent.there = true;
     while (sent.there) co_await heard_.wait();
   }
@@ -364,8 +377,8 @@ Task<void> ServedWorker::follow(std::uint32_t shard) {
 Task<void> ServedWorker::adopt_what_came() {
   for (std::uint32_t k = 0; k < cuts_.size(); ++k) {
     if (!sent_[k].there) continue;
-    const Answer& answer = sent_[k].answer;
-    if (answer.clock >= clock_ && answer.least > had_[k].least) {
+    const FollowAnswer& answer = sent_[k].answer;
+    if (answer.clock >= clock_ && answer.read.least > had_[k].least) {
       node_.env.probe("ps: what a server sent by itself was used");
       const Range from = of(replica_.next_w().slice(Elements(0), replica_.N), k);
       const Range to = of(replica_.parameters(), k);
@@ -374,7 +387,7 @@ Task<void> ServedWorker::adopt_what_came() {
                            std::copy(from.data().begin() + begin, from.data().begin() + end,
                                      to.data().begin() + begin);
                          });
-      had_[k] = {answer.version, answer.least, false};
+      had_[k] = {answer.read.version, answer.read.least, false};
       if (parts_) co_await add_what_waits(k);
     }
     sent_[k].there = false;

@@ -63,26 +63,22 @@ class ServedWorker {
   Task<void> at_all_shards(Visit visit);
   bool too_old(std::uint32_t shard, std::uint64_t clock) const;
   void note_what_is_used();
-  void took(std::uint32_t shard, const Answer& answer);
-  void take(const Answer& answer);
-  Ask ask_for_share() const;
+  void took(std::uint32_t shard, const ReadState& read);
+  void take_next();
+  WantedShare wanted_share() const;
 
   // ---- Pushes of factors, in parts and encoded (served_parts.cc)
   Task<void> take_layers(Channel<Ready>& ready);
   Task<Range> packed(std::uint32_t shard);
   Task<void> choose_part(bool last);
-  Range part(std::uint32_t shard, Ask& ask) const;
-  Task<Answer> with_keys(std::uint32_t shard, Ask ask, Answer answer);
+  Range part(std::uint32_t shard, Push& push) const;
+  Task<TrainAnswer> with_keys(std::uint32_t shard, TrainRequest request, TrainAnswer answer);
   Task<void> add_what_waits(std::uint32_t shard);
   Task<void> encode();
   bool holds_back() const;
   Task<void> push_what_waits();
 
   // ---- Sums of logical shards (served_shards.cc)
-  struct RoundShards {
-    Round round{};
-    std::uint32_t from = 0, to = 0;
-  };
   struct ShardSum {
     Subtree of;
     Range values;
@@ -145,7 +141,7 @@ class ServedWorker {
   // What a server sent by itself, and this worker has not looked at yet.
   struct Sent {
     bool there = false;
-    Answer answer{};
+    FollowAnswer answer{};
   };
   std::vector<Sent> sent_;
   Signal heard_;  // it has looked
@@ -175,7 +171,8 @@ class ServedWorker {
   bool left_ = false;  // it has no samples, and nobody waits for it
   Ending stops_ = Ending::No;
   StepReport report_;
-  Answer next_;  // what comes after this step
+  GivenShare next_;         // after this step
+  RoundShards next_piece_;  // of it, in rounds
 };
 
 }  // namespace shoal

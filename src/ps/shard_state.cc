@@ -57,86 +57,109 @@ std::shared_ptr<Version> ShardState::spare() {
   return versions_.back();
 }
 
-bool ShardState::apply(Record record, std::optional<Gradient> gradient) {
-  SHOAL_CHECK_EQ(record.sequence, sequence_ + 1, "a record was left out");
-  sequence_ = record.sequence;
-  bool complete = record.kind == Record::Kind::Complete;
-  Sums sums;
-  switch (record.kind) {
-    case Record::Kind::Enter: table_.enter(record.worker, record.life, record.clock); break;
-    case Record::Kind::Leave:
-      if (ClockRow* const row = table_.find(record.worker, record.life)) row->away = true;
-      if (scheduler_) scheduler_->leave(record.worker, record.life, record.settled);
-      break;
-    case Record::Kind::Push: {
-      ClockRow* const row = table_.find(record.worker, record.life);
-      SHOAL_CHECK(row != nullptr, "a push of node {}, which never came in", record.worker);
-      // A step may be several sums of logical shards.
-      if (record.clock > row->clock || plan_.shards == 0)
-        staleness_.add(version_ - std::min(version_, record.based_on));
-      row->clock = std::max(row->clock, record.clock);
-      // Known of some consistencies only.
-      for (std::size_t i = 0; record.change != 0 && i < table_.rows.size(); ++i)
-        if (&table_.rows[i] != row) table_.rows[i].unseen += record.change;
-      // Of a step before this one, which all shards had, what is left since this one was loaded
-      // will never be an update; and those who pushed it wait until it is let go of.
-      if (plan_.shards > 0)
-        std::erase_if(pending_, [&](const Pending& p) { return p.clock < record.clock; });
-      pending_.push_back({record.worker,
-                          record.clock,
-                          record.samples,
-                          record.weight,
-                          std::move(*gradient),
-                          {record.from, record.to}});
-      complete = record.complete != 0;
-      added_up_ = false;
-      break;
-    }
-    case Record::Kind::Reject: {
-      ClockRow* const row = table_.find(record.worker, record.life);
-      SHOAL_CHECK(row != nullptr, "a push of node {}, which never came in", record.worker);
-      if (scheduler_)
-        for (std::uint64_t share = row->clock; share < record.clock; ++share)
-          scheduler_->drop(record.worker, record.life, share);
-      row->clock = record.clock;
-      break;
-    }
-    case Record::Kind::Complete:
-      if (gradient) sums.values = doubles_of(*gradient);
-      break;
-    case Record::Kind::Deal:
-      if (gradient) {
-        const std::vector<RoundPiece> pieces = pieces_from(words_of(*gradient));
-        const Round round{record.share, {record.version, record.clock, record.n}};
-        if (record.end != 0) {
-          scheduler_->recall_round(round, pieces);
-        } else {
-          scheduler_->deal_round(record.share, record.n, pieces);
-        }
-        break;
-      }
-      scheduler_->deal(
-          {record.worker, record.life, record.share, record.settled, record.n, record.clock});
-      break;
-    case Record::Kind::Lose:
-      scheduler_->lose(record.worker, record.life, record.clock,
-                       static_cast<SampleEnd>(record.end));
-      break;
-    case Record::Kind::Score:
-      scheduler_->score(record.version, static_cast<std::uint32_t>(record.n), record.score);
-      break;
-    case Record::Kind::Rest: {
-      const std::span<const float> told = floats_of(*gradient);
-      rest_ = std::make_shared<const std::vector<float>>(told.begin(), told.end());
-      scheduler_->buffers_sent(record.version);
-      break;
-    }
-    case Record::Kind::Saved: scheduler_->saved(record.version); break;
-    case Record::Kind::Stop: scheduler_->stop(static_cast<Ending>(record.end)); break;
-    case Record::Kind::Whole: SHOAL_CHECK(false, "restore() takes it"); break;
+// A kind of record each. True: it begins an update.
+struct ShardState::Applier {
+  ShardState& shard;
+  std::optional<Gradient>& part;
+
+  bool operator()(const EnterRecord& r) const {
+    shard.table_.enter(r.worker, r.life, r.clock);
+    return false;
   }
-  if (complete) begin_update(record.version, std::move(sums));
-  return complete;
+  bool operator()(const LeaveRecord& r) const {
+    if (ClockRow* const row = shard.table_.find(r.worker, r.life)) row->away = true;
+    if (shard.scheduler_) shard.scheduler_->leave(r.worker, r.life, r.settled);
+    return false;
+  }
+  bool operator()(const LoseRecord& r) const {
+    shard.scheduler_->lose(r.worker, r.life, r.reached, r.end);
+    return false;
+  }
+  bool operator()(const PushRecord& r) const {
+    shard.take_push(r, std::move(*part));
+    return r.completes != 0;
+  }
+  bool operator()(const RejectRecord& r) const {
+    ClockRow& row = shard.row_of(r.worker, r.life);
+    if (shard.scheduler_)
+      for (std::uint64_t share = row.clock; share < r.clock; ++share)
+        shard.scheduler_->drop(r.worker, r.life, share);
+    row.clock = r.clock;
+    return false;
+  }
+  bool operator()(const CompleteRecord&) const { return true; }
+  bool operator()(const DealRecord& r) const {
+    shard.scheduler_->deal(r.wish);
+    return false;
+  }
+  bool operator()(const DealRoundRecord& r) const {
+    shard.scheduler_->deal_round(r.number, r.n, pieces_from(words_of(*part)));
+    return false;
+  }
+  bool operator()(const RecallRoundRecord& r) const {
+    shard.scheduler_->recall_round(r.round, pieces_from(words_of(*part)));
+    return false;
+  }
+  bool operator()(const StopRecord& r) const {
+    shard.scheduler_->stop(r.how);
+    return false;
+  }
+  bool operator()(const ScoreRecord& r) const {
+    shard.scheduler_->score(r.epoch, static_cast<std::uint32_t>(r.block), r.score);
+    return false;
+  }
+  bool operator()(const BuffersRecord& r) const {
+    const std::span<const float> sent = floats_of(*part);
+    shard.buffers_ = std::make_shared<const std::vector<float>>(sent.begin(), sent.end());
+    shard.scheduler_->buffers_sent(r.epoch);
+    return false;
+  }
+  bool operator()(const SavedRecord& r) const {
+    shard.scheduler_->saved(r.epoch);
+    return false;
+  }
+  bool operator()(const WholeRecord&) const {
+    SHOAL_CHECK(false, "restore() takes it");
+    return false;
+  }
+};
+
+bool ShardState::apply(const AnyRecord& record, std::optional<Gradient> part) {
+  SHOAL_CHECK_EQ(header_of(record).sequence, sequence_ + 1, "a record was left out");
+  sequence_ = header_of(record).sequence;
+  if (!std::visit(Applier{*this, part}, record)) return false;
+  if (const auto* const push = std::get_if<PushRecord>(&record)) {
+    begin_update(push->version, Sums());
+  } else {
+    Sums sums;
+    if (part) sums.values = doubles_of(*part);
+    begin_update(std::get<CompleteRecord>(record).version, std::move(sums));
+  }
+  return true;
+}
+
+ClockRow& ShardState::row_of(NodeId worker, Incarnation life) {
+  ClockRow* const row = table_.find(worker, life);
+  SHOAL_CHECK(row != nullptr, "a push of node {}, which never entered", worker);
+  return *row;
+}
+
+void ShardState::take_push(const PushRecord& push, Gradient gradient) {
+  ClockRow& row = row_of(push.worker, push.life);
+  // A step may be several sums of logical shards.
+  if (push.clock > row.clock || plan_.shards == 0)
+    staleness_.add(version_ - std::min(version_, push.based_on));
+  row.clock = std::max(row.clock, push.clock);
+  // Known of some consistencies only.
+  for (std::size_t i = 0; push.change != 0 && i < table_.rows.size(); ++i)
+    if (&table_.rows[i] != &row) table_.rows[i].unseen += push.change;
+  // Sums of a step before this one, which all shards had, will never be an update after the shard
+  // was loaded; and the workers that pushed them wait until they are dropped.
+  if (plan_.shards > 0)
+    std::erase_if(pending_, [&](const Pending& p) { return p.clock < push.clock; });
+  pending_.push_back(
+      {push.worker, push.clock, push.samples, push.weight, std::move(gradient), push.of});
+  added_up_ = false;
 }
 
 // The sum is taken in the order of workers, so that it does not depend on who was first.
@@ -262,9 +285,9 @@ std::vector<std::uint64_t> ShardState::words() const {
     all.insert(all.end(), more.begin(), more.end());
   };
   add(to_words(staleness_));
-  all.push_back(rest_ ? rest_->size() : 0);
-  for (std::size_t i = 0; rest_ && i < rest_->size(); ++i)
-    all.push_back(std::bit_cast<std::uint32_t>((*rest_)[i]));
+  all.push_back(buffers_ ? buffers_->size() : 0);
+  for (std::size_t i = 0; buffers_ && i < buffers_->size(); ++i)
+    all.push_back(std::bit_cast<std::uint32_t>((*buffers_)[i]));
   if (scheduler_) add(scheduler_->words());
   return all;
 }
@@ -302,15 +325,16 @@ void ShardState::load(const Image& image, std::uint64_t version) {
   now_->begin(cut_.n);
   std::ranges::copy(image.w, now_->w.all().data().begin());
   std::ranges::copy(image.slots, slots_.all().data().begin());
-  rest_.reset();
-  if (!image.rest.empty())
-    rest_ = std::make_shared<const std::vector<float>>(image.rest.begin(), image.rest.end());
+  buffers_.reset();
+  if (!image.buffers.empty())
+    buffers_ =
+        std::make_shared<const std::vector<float>>(image.buffers.begin(), image.buffers.end());
 }
 
-void ShardState::restore(const Record& whole, const Image& image,
+void ShardState::restore(const WholeRecord& whole, const Image& image,
                          std::span<const std::uint64_t> words, std::vector<Gradient> waiting) {
   load(image, whole.version);
-  sequence_ = whole.sequence;
+  sequence_ = whole.header.sequence;
   pending_.clear();
   sums_.clear();
   added_up_ = false;
@@ -338,10 +362,10 @@ void ShardState::restore(const Record& whole, const Image& image,
   }
   staleness_ = staleness_from(words);
   if (const std::uint64_t n = take(1)[0]; n > 0) {
-    std::vector<float> rest;
+    std::vector<float> buffers;
     for (const std::uint64_t word : take(n))
-      rest.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(word)));
-    rest_ = std::make_shared<const std::vector<float>>(std::move(rest));
+      buffers.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(word)));
+    buffers_ = std::make_shared<const std::vector<float>>(std::move(buffers));
   }
   if (scheduler_) scheduler_->restore(words);
 }

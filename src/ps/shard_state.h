@@ -1,6 +1,6 @@
-// A shard as a state machine: parameters, the optimizer's slots, clocks, and for the first one the
-// scheduler. Its head decides which records are made; whoever applies the same records to the same
-// state, in order, comes to the same bits.
+// A shard as a state machine: parameters, the optimizer's slots, clocks, and in the first shard the
+// scheduler. The head makes the records; holders that apply the same records to the same state, in
+// order, get the same bits.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,7 @@
 #include "optim/update.h"
 #include "ps/consistency.h"
 #include "ps/protocol.h"
+#include "ps/records.h"
 #include "ps/sample_scheduler.h"
 #include "ps/shard_map.h"
 #include "replica/staleness.h"
@@ -71,31 +72,32 @@ class ShardState {
   ShardState(Node& node, ShardCut cut, Substance substance, const UpdatePlan& plan,
              std::optional<SampleScheduler> scheduler);
 
-  // REQUIRES: the record is the next one (sequence() + 1). True: it begins an update, which is as
-  // good as made for who asks, but for the parameters themselves; update() is to be called then.
-  bool apply(Record record, std::optional<Gradient> gradient);
-  // Of a rule that needs norms, before the record that begins the update: adds up the pushes that
+  // `part`: the range that follows the record. REQUIRES: the record is the next one, of sequence()
+  // + 1. True: it begins an update; everything but the parameters is as after it, and update() is
+  // to be called.
+  bool apply(const AnyRecord& record, std::optional<Gradient> part);
+  // For a rule that needs norms, before the record that begins the update: adds up the pushes that
   // wait, then measures this shard's part of the sums of a round.
   Task<void> add_up();
   Task<Sums> measure(unsigned round, const Sums& so_far);
-  // Of the updates last made, by version: what their norms were. Null: not known here.
+  // The sums of squares of one of the last updates. Null: not known here.
   const Sums* sums(std::uint64_t version) const;
   static constexpr std::size_t kSumsKept = 4;  // of as many updates
-  // Makes the parameters, piece by piece. Until it is done no record may be applied that is about
-  // them: pushes, and what completes them.
+  // Computes the parameters, piece by piece. No record about them may be applied meanwhile: pushes,
+  // and what completes them.
   Task<void> update();
 
   std::shared_ptr<Version> parameters() const { return now_; }
   Range slots() { return slots_.all(); }
   std::vector<std::uint64_t> words() const;  // everything else
 
-  // From elsewhere: a checkpoint, or the beginning; or from another holder, with words().
+  // From a checkpoint, or as it begins; or from another holder, with words().
   struct Image {
     std::span<const float> w, slots;
-    std::span<const float> rest{};  // of the first shard
+    std::span<const float> buffers{};  // of the first shard
   };
   void load(const Image& image, std::uint64_t version);
-  void restore(const Record& whole, const Image& image, std::span<const std::uint64_t> words,
+  void restore(const WholeRecord& whole, const Image& image, std::span<const std::uint64_t> words,
                std::vector<Gradient> waiting);
   // The gradients of pushes that wait for the next update, as words() names them.
   std::vector<Gradient> waiting() const;
@@ -105,8 +107,8 @@ class ShardState {
   std::uint64_t version() const { return version_; }
   std::uint64_t waiting_pushes() const { return pending_.size(); }
   bool waits(NodeId worker) const;  // a push of it, for the next update
-  // Of the step that comes to a clock: whether the sum of these logical shards is here, and whether
-  // with it all are; and the greatest clock of those that wait.
+  // For the step that comes to a clock: whether the sum of these logical shards is here, and
+  // whether all are, together with it; and the greatest clock of the pushes that wait.
   bool has_sum(std::uint64_t clock, Subtree of) const;
   bool has_all(std::uint64_t clock, Subtree with) const;
   std::optional<std::uint64_t> most_waiting() const;
@@ -114,8 +116,8 @@ class ShardState {
   const ClockTable& table() const { return table_; }
   SampleScheduler* scheduler() { return scheduler_ ? &*scheduler_ : nullptr; }
   const Staleness& staleness() const { return staleness_; }
-  // Of the model's state, as a worker told it last; null: none did.
-  std::shared_ptr<const std::vector<float>> rest() const { return rest_; }
+  // The model's buffers, as a worker sent them last; null: none did.
+  std::shared_ptr<const std::vector<float>> buffers() const { return buffers_; }
 
  private:
   struct Pending {
@@ -126,6 +128,9 @@ class ShardState {
     Gradient gradient{};
     Subtree of{};  // logical shards
   };
+  struct Applier;
+  ClockRow& row_of(NodeId worker, Incarnation life);
+  void take_push(const PushRecord& push, Gradient gradient);
   void begin_update(std::uint64_t version, Sums sums);  // that it comes to
   UpdateStep step_of(const std::vector<Pending>& pushes) const;
   Task<void> add_up(std::vector<Pending>& pushes);
@@ -152,7 +157,7 @@ class ShardState {
   std::map<std::uint64_t, Sums> sums_;
   Arena slots_;
   std::optional<SampleScheduler> scheduler_;
-  std::shared_ptr<const std::vector<float>> rest_;
+  std::shared_ptr<const std::vector<float>> buffers_;
   Staleness staleness_;
 };
 
