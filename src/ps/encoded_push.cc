@@ -16,14 +16,14 @@ EncodedPush::EncodedPush(Node& node, Cuts pieces, std::span<const Encoding> enco
     : node_(node),
       cuts_(cuts),
       encoder_(node.endpoint, {Encoding(), node.env.seed()}, std::move(pieces), substance),
-      keeps_rest_(std::ranges::any_of(encodings, &Encoding::feedback)),
+      keeps_residual_(std::ranges::any_of(encodings, &Encoding::feedback)),
       outgoing_(cuts.size()) {
   encoder_.choose(encodings);
 }
 
 Task<void> EncodedPush::encode(Range g, std::uint64_t samples, std::uint64_t number) {
   samples_ = samples;
-  waits_ = keeps_rest_;
+  waits_ = keeps_residual_;
   encoder_.begin(Step(number), 0, Rank(node_.id.value()));
   for (std::size_t k = 0; k < cuts_.size(); ++k) {
     const Range part = g.slice(cuts_[k].at, cuts_[k].n);

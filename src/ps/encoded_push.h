@@ -53,7 +53,7 @@ class EncodedPush {
   Node& node_;
   const std::vector<ShardCut>& cuts_;
   Encoder encoder_;
-  bool keeps_rest_;
+  bool keeps_residual_;
   bool waits_ = false;
   std::uint64_t samples_ = 0;
   std::vector<Outgoing> outgoing_;  // by shard

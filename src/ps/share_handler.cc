@@ -21,8 +21,7 @@ Task<bool> ShareHandler::share(HostedShard& shard, Holder worker, WantedShare wa
   const ShareWaiters::Asking asks(waiters_, worker, wanted.number);
   shard.changed.notify_all();
   const ParameterServerOptions& ps = server_.options.ps;
-  const bool together =
-      staleness_bound(ps.consistency) || goes_by_steps(ps.consistency);
+  const bool together = staleness_bound(ps.consistency) || goes_by_steps(ps.consistency);
   const auto must_wait = [&] {
     if (shard.busy()) return true;
     if (!server_.is_head(shard) || !server_.present(worker)) return false;

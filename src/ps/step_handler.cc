@@ -162,8 +162,7 @@ Task<Gradient> StepHandler::copy_of(Gradient gradient) {
 Task<double> StepHandler::change_by(const HostedShard& shard, const Push& push,
                                     const std::optional<Gradient>& gradient) {
   double most = 0;
-  if (!limits_change(server_.options.ps.consistency) || push.samples == 0)
-    co_return most;
+  if (!limits_change(server_.options.ps.consistency) || push.samples == 0) co_return most;
   const auto* const g = reinterpret_cast<const float*>(gradient->bytes.data);
   const std::size_t n = server_.cuts[shard.number].n.value();
   co_await in_slices(server_.node.env, Work::Reduce, n, g == nullptr, Order::Forward, 1,
