@@ -1,5 +1,5 @@
-// The formats of open_dataset; private to this layer. `rest` is the text after "KIND:". A new format
-// has a declaration and a row here.
+// The formats of open_dataset; private to this layer. `rest` is the text after "KIND:". A new
+// format has a declaration and a row here.
 #pragma once
 
 #include <array>
