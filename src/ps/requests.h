@@ -61,7 +61,7 @@ struct EnterRequest {
 };
 static_assert(kLaidOut<EnterRequest, 40> && kLaidOut<EnterAnswer, 48>);
 
-// Enters at another shard with that clock, unless it is in.
+// Enters at another shard with that clock; or at the first, if it was loaded without the worker.
 struct RegisterAnswer {
   AnswerHeader header;
   std::uint64_t version = 0;

@@ -52,10 +52,12 @@ Task<void> RoundHandler::answer(NodeId from, PushSumRequest request, std::option
   if (shard.announced.end({from, request.header.number})) shard.changed.notify_all();
   co_await chain_.until_acknowledged(shard);
   Payload payload;
-  if (server_.is_head(shard) && request.reads != 0) {
+  if (server_.is_head(shard)) {
+    // Every sum is answered when its update is made: if the shard is lost before, the worker pushes
+    // the sum again, to the shard as it was saved.
     ReadGate gate(server_, shard, worker, request.round.number + 1);
     while (server_.is_head(shard) && gate.closed()) co_await shard.changed.wait();
-    if (server_.is_head(shard)) gate.pass(answer.read, payload);
+    if (server_.is_head(shard) && request.reads != 0) gate.pass(answer.read, payload);
   }
   co_await answers_.reply_as_head(from, request, answer, std::move(payload));
 }

@@ -4,7 +4,8 @@
 //
 //   scheduler, when all of the last round is in all parameters, as the first worker reports that
 //     has read them: deal the next B samples, neighbouring shards to each worker that is in
-//   head, on the sum of a subtree of shards:  keep it, once; when all shards are covered: update
+//   head, on the sum of a subtree of shards:  keep it, once; when all shards are covered: update,
+//     and answer
 //   a worker is lost:  its piece is sent to all other workers of the round, which compute it too
 //   ... and no other is left:  a worker that enters takes the piece
 //

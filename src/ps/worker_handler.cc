@@ -30,7 +30,12 @@ Task<void> WorkerHandler::answer(NodeId from, RegisterRequest request) {
     const HostedShard::Turn mine = co_await shard.turn();
     require_present(server_.node, worker);  // Its shares may have been dealt again.
     if (server_.is_head(shard)) {
-      enter_if_out(shard, worker, request.clock);
+      // A worker that rejoins the first shard may be in by now.
+      if (shard.number == 0) {
+        enter_if_out(shard, worker, request.clock);
+      } else {
+        enter(shard, worker, request.clock);
+      }
       answer.version = shard.state->version();
     }
   }
@@ -105,12 +110,15 @@ void WorkerHandler::enter_first(HostedShard& shard, Holder worker) {
   // It has seen nothing of the present round.
   const std::optional<Round>& round = shard.scheduler()->dealt_round().round();
   if (server_.in_rounds()) clock = round ? round->number : version;
-  chain_.commit(shard, EnterRecord{{}, worker.node, worker.life, clock});
+  enter(shard, worker, clock);
 }
 
 void WorkerHandler::enter_if_out(HostedShard& shard, Holder worker, std::uint64_t clock) {
   const ClockRow* const row = shard.row(worker);
-  if (row != nullptr && !row->away) return;
+  if (row == nullptr || row->away) enter(shard, worker, clock);
+}
+
+void WorkerHandler::enter(HostedShard& shard, Holder worker, std::uint64_t clock) {
   chain_.commit(shard, EnterRecord{{}, worker.node, worker.life, clock});
 }
 

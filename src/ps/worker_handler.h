@@ -41,6 +41,7 @@ class WorkerHandler {
                          Holder worker) const;
   bool has_samples(const HostedShard& shard) const;
   void enter_first(HostedShard& shard, Holder worker);
+  void enter(HostedShard& shard, Holder worker, std::uint64_t clock);
   bool goes_first(NodeId worker) const;
 
   ServerContext& server_;
