@@ -53,13 +53,19 @@ function(shoal_layer name)
     target_link_libraries(shoal_${name} PRIVATE ${arg_HEADERS})
   endif()
   if(compiled)
-    shoal_precompile_layer_headers(shoal_${name})
     shoal_compile_in_batches(shoal_${name})
     if(arg_COLD)
-      # From version 13 on g++ takes a precompiled header only where it is optimized alike: then it is left out.
-      target_compile_options(shoal_${name} PRIVATE -O1 $<$<CXX_COMPILER_ID:GNU>:-Wno-error=invalid-pch>)
+      shoal_optimize_less(shoal_${name})
+    else()
+      shoal_precompile_layer_headers(shoal_${name})
     endif()
   endif()
+endfunction()
+
+# Its code runs seldom. g++ takes a precompiled header only where it is optimized alike.
+function(shoal_optimize_less target)
+  target_compile_options(${target} PRIVATE ${shoal_cold_flags})
+  shoal_precompile_headers_in(shoal_cold_layer_headers ${target} ${shoal_cold_flags})
 endfunction()
 
 # Several files at a time: what headers cost is paid once, which is two fifths of the whole. clang++ compiles each by
@@ -83,19 +89,25 @@ endfunction()
 
 # What nearly every file includes is compiled once: it took half the time of a small one. clang++ compiles without,
 # and so finds what a file forgot to include.
-function(shoal_precompile_layer_headers name)
+function(shoal_precompile_layer_headers target)
+  shoal_precompile_headers_in(shoal_layer_headers ${target})
+endfunction()
+
+# shoal_precompile_headers_in(HOLDER TARGET [FLAG...]): HOLDER compiles the headers, with FLAGs, and TARGET uses them.
+function(shoal_precompile_headers_in holder target)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     return()
   endif()
-  if(NOT TARGET shoal_layer_headers)
+  if(NOT TARGET ${holder})
     file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/layer_headers.cc" CONTENT "")
-    add_library(shoal_layer_headers STATIC "${PROJECT_BINARY_DIR}/layer_headers.cc")
-    target_link_libraries(shoal_layer_headers PRIVATE fmt::fmt)
-    target_precompile_headers(shoal_layer_headers PRIVATE
+    add_library(${holder} STATIC "${PROJECT_BINARY_DIR}/layer_headers.cc")
+    target_compile_options(${holder} PRIVATE ${ARGN})
+    target_link_libraries(${holder} PRIVATE fmt::fmt)
+    target_precompile_headers(${holder} PRIVATE
       <fmt/core.h> <algorithm> <array> <chrono> <coroutine> <cstddef> <cstdint> <cstring> <deque> <exception>
       <functional> <map> <memory> <optional> <set> <span> <string> <string_view> <utility> <variant> <vector>)
   endif()
-  target_precompile_headers(${name} REUSE_FROM shoal_layer_headers)
+  target_precompile_headers(${target} REUSE_FROM ${holder})
 endfunction()
 
 # shoal_test(NAME SOURCES file... [DEPENDS layer...] [LIBRARIES target...] [LABELS label...] [TORCH] [EACH])
@@ -114,6 +126,9 @@ function(shoal_test name)
   shoal_test_timeout(timeout ${arg_LABELS})
 
   add_executable(${name} ${arg_SOURCES})
+  if(NOT "fast" IN_LIST arg_LABELS)
+    shoal_not_sanitized(${name})
+  endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   # To optimize GoogleTest's macros takes as long as all the rest, for nothing: the code under test is in the
   # layers. It also runs coroutines without optimization, where g++ once failed. Failures name their lines.
@@ -177,6 +192,13 @@ function(shoal_script_test name)
   shoal_test_timeout(timeout ${arg_LABELS})
   add_test(NAME ${name} COMMAND ${arg_COMMAND})
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${timeout})
+endfunction()
+
+# shoal_not_sanitized(TARGET...): no test that runs under sanitizers needs it. It is built only when asked for.
+function(shoal_not_sanitized)
+  if(SHOAL_SANITIZE)
+    set_target_properties(${ARGN} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
 endfunction()
 
 # A timeout is a backstop against hangs, far above what a test of this label may take.
