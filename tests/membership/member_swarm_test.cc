@@ -10,6 +10,7 @@
 
 #include "membership/sim_control.h"
 #include "membership/sim_node.h"
+#include "support/sample.h"
 
 namespace shoal {
 namespace {
@@ -226,8 +227,9 @@ class Swarm {
 TEST(MemberSwarm, HealsToOneViewOfAllThatLive) {
   const char* const only = std::getenv("SHOAL_MEMBER_SEED");
   const char* const count = std::getenv("SHOAL_MEMBER_SEEDS");
-  const std::uint64_t first = only != nullptr ? std::stoull(only) : 1;
-  const std::uint64_t seeds = only != nullptr ? 1 : count != nullptr ? std::stoull(count) : kSeeds;
+  const Sample::Block share = Sample().block_of(count != nullptr ? std::stoull(count) : kSeeds);
+  const std::uint64_t first = only != nullptr ? std::stoull(only) : 1 + share.begin;
+  const std::uint64_t seeds = only != nullptr ? 1 : share.size();
   Counts counts;
   for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
     Swarm swarm(Seed(seed), only != nullptr);
