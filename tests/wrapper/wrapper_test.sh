@@ -189,8 +189,9 @@ expect_has "$err" "no such type"
 begin test_is_condensed_to_its_summary
 shoalw test
 expect_equal "$rc" 0
-expect_equal "$out" "100% tests passed, 0 tests failed out of 1"
-expect_has "$err" "release: all tests passed"
+expect_equal "$out" $'100% tests passed, 0 tests failed out of 1\n1 passed, 0 failed'
+expect_has "$err" "release: all tests passed, in "
+expect_has "$err" "release: built in "
 expect_has "$(calls)" "ctest --preset release --parallel"
 
 begin test_options_choose_presets_and_labels
@@ -203,6 +204,105 @@ uninstall 'clang'
 shoalw test --clang
 expect_has "$(calls)" "install --no-install-recommends clang"
 expect_has "$(calls)" "ctest --preset clang --parallel"
+
+# with_hash HASH: git says that this is the commit.
+with_hash() {
+  fake git <<END
+case " \$* " in
+  *" rev-parse "*) echo $1 ;;
+  *" merge-base HEAD origin/main "*) echo fork ;;
+  *" merge-base "*) exit 1 ;;
+  *" diff --name-only nonsense "*) echo "fatal: bad revision" >&2; exit 128 ;;
+  *" diff --name-only "*) printf '%s\n' "src/a b.cc" ;;
+  *" ls-files "*) echo new.cc ;;
+esac
+END
+}
+# The sample of each preset's tests.
+samples() { calls | grep -E '^sample' | tr '\n' ' '; }
+log_samples() {
+  fake ctest <<'END'
+case " $* " in *" --show-only "*) exit 0 ;; esac
+echo "sample $2 ${SHOAL_SAMPLE-whole}" >>"$FAKE_CALLS"
+echo "100% tests passed, 0 tests failed out of 7"
+END
+}
+
+begin ci_runs_all_tests_and_the_sanitizers_with_a_quarter_of_the_sweeps
+log_samples
+with_hash 000000600000
+shoalw test --ci
+expect_equal "$rc" 0
+expect_equal "$(samples)" "sample release whole sample asan-ubsan 2/4 sample tsan 2/4 "
+expect_equal "$(tail -n 1 <<<"$out")" "21 passed, 0 failed"
+
+begin every_quarter_is_some_commits
+log_samples
+for hash in 00000040 0000005f 000000a0 000000ff; do
+  with_hash "${hash}00000000"
+  shoalw test --sanitizers
+done
+expect_equal "$(calls | grep '^sample tsan' | cut -d ' ' -f 3 | tr '\n' ' ')" "0/4 1/4 2/4 3/4 "
+SHOAL_SAMPLE=1/9 shoalw test --sanitizers
+expect_equal "$(calls | grep '^sample tsan' | tail -n 1)" "sample tsan 1/9"
+
+begin all_samples_nothing
+log_samples
+SHOAL_SAMPLE=1/9 shoalw test --all
+expect_equal "$(samples)" "sample release whole sample clang whole sample asan-ubsan whole sample tsan whole "
+
+begin sanitizers_need_no_git
+log_samples
+shoalw test --sanitizers
+expect_equal "$(samples)" "sample asan-ubsan 0/4 sample tsan 0/4 "
+
+begin changed_runs_what_is_affected
+with_hash 0
+mkdir "$tree/tools"
+printf '#!/bin/bash\nprintf "[%%s]" "$@" >>"$FAKE_CALLS"; echo "0,0,0,3"\n' >"$tree/tools/affected"
+chmod +x "$tree/tools/affected"
+shoalw test --changed -R Task
+expect_equal "$rc" 0
+expect_has "$(calls)" "git diff --name-only fork --"
+expect_has "$(calls)" "[$tree/build/release][src/a b.cc][new.cc]"
+expect_has "$(calls)" "--tests-information $tree/build/release/affected -R Task"
+expect_equal "$(<"$tree/build/release/affected")" "0,0,0,3"
+shoalw test --changed=HEAD~2
+expect_has "$(calls)" "git diff --name-only HEAD~2 --"
+shoalw test --changed=nonsense
+expect_equal "$rc" 1
+expect_has "$err" "what has changed since 'nonsense'"
+
+begin changed_runs_nothing_when_nothing_is_affected
+with_hash 0
+mkdir "$tree/tools"
+printf '#!/bin/bash\n' >"$tree/tools/affected"
+chmod +x "$tree/tools/affected"
+shoalw test --changed
+expect_equal "$rc" 0
+expect_has "$err" "no test depends on what has changed"
+expect_equal "$(calls | grep -c '^ctest --preset release --parallel')" 0
+
+begin changed_fails_when_the_tests_cannot_be_chosen
+with_hash 0
+mkdir "$tree/tools"
+printf '#!/bin/bash\nexit 1\n' >"$tree/tools/affected"
+chmod +x "$tree/tools/affected"
+shoalw test --changed
+expect_equal "$rc" 1
+expect_equal "$(calls | grep -c '^ctest --preset release --parallel')" 0
+
+begin failures_are_counted_over_all_presets
+fake ctest <<'END'
+case " $* " in *" --show-only "*) exit 0 ;; esac
+echo " 2/9 Test  #2: A.breaks .....***Failed    0.01 sec"
+echo " 3/9 Test  #3: A.hides .....***Skipped    0.01 sec"
+echo "89% tests passed, 1 tests failed out of 9"
+exit 8
+END
+shoalw test --ci
+expect_equal "$rc" 1
+expect_equal "$(tail -n 1 <<<"$out")" "21 passed, 6 failed"
 
 begin test_and_bench_install_what_only_they_need
 uninstall 'iperf3|openmpi-bin'
