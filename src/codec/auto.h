@@ -10,7 +10,7 @@ struct AutoEncoding {
   static constexpr std::string_view kName = "auto";
   static constexpr std::string_view kHelp = "what pays on the link";
   static constexpr EncodingExamples kExamples = {.usual = "auto",
-                                                 .swarm = {.text = "auto", .sums = true}};
+                                                 .swarm = {.text = "auto", .sums = 7}};
 
   constexpr EncodingTraits traits() const {
     return {.no_residual = "auto decides itself whether a residual is kept; leave +ef out",

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cctype>
 #include <type_traits>
 #include <utility>
@@ -131,6 +132,18 @@ const std::vector<EncodingRow>& encoding_rows() {
     return rows;
   }();
   return kRows;
+}
+
+std::vector<std::string> swarm_encodings(std::uint8_t SwarmExample::*turn) {
+  const bool pulls = turn == &SwarmExample::pulls;
+  std::vector<std::pair<std::uint8_t, std::string>> drawn;
+  for (const EncodingRow& row : encoding_rows())
+    if (const std::uint8_t own = row.examples.swarm.*turn; own > 0)
+      drawn.emplace_back(own, pulls ? row.examples.models : row.examples.swarm.text);
+  std::ranges::stable_sort(drawn, {}, &std::pair<std::uint8_t, std::string>::first);
+  std::vector<std::string> texts;
+  for (const auto& [own, text] : drawn) texts.push_back(text);
+  return texts;
 }
 
 }  // namespace shoal

@@ -64,4 +64,7 @@ std::vector<std::string> encoding_texts(F text) {
   return texts;
 }
 
+// Those that a workload of the swarm draws, by turns: swarm_encodings(&SwarmExample::sums).
+std::vector<std::string> swarm_encodings(std::uint8_t SwarmExample::*turn);
+
 }  // namespace shoal

@@ -11,7 +11,7 @@ struct Fp32 {
   static constexpr EncodingExamples kExamples = {
       .usual = "fp32",
       .models = "fp32",
-      .swarm = {.text = "fp32+zstd", .sums = true, .pushes = true, .models = true}};
+      .swarm = {.text = "fp32+zstd", .sums = 1, .pushes = 1, .models = 1, .pulls = 1}};
 
   constexpr EncodingTraits traits() const {
     return {.exact = true,

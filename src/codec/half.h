@@ -18,7 +18,7 @@ struct Fp16 {
       .bench_target = 4,
       .models = "fp16",
       .candidate = true,
-      .swarm = {.text = "fp16", .sums = true, .pushes = true, .models = true}};
+      .swarm = {.text = "fp16", .sums = 5, .pushes = 2, .models = 2, .pulls = 2}};
 
   constexpr EncodingTraits traits() const { return {.leaves_zeros = true}; }
   std::unique_ptr<Codec> make(Width width) const;

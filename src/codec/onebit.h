@@ -18,7 +18,7 @@ struct Onebit {
       .usual = "onebit+ef",
       .bench_target = 4,
       .candidate = true,
-      .swarm = {.text = "onebit+ef", .sums = true, .pushes = true, .models = true}};
+      .swarm = {.text = "onebit+ef", .sums = 4, .pushes = 4, .models = 4}};
 
   constexpr EncodingTraits traits() const { return {.overshoots = true, .mix_rate = 0.4}; }
   std::unique_ptr<Codec> make(Width width) const;

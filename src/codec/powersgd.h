@@ -27,7 +27,7 @@ struct Powersgd {
   static constexpr std::string_view kName = "powersgd";
   static constexpr std::string_view kHelp = "factors of low rank of its matrix";
   static constexpr EncodingExamples kExamples = {.usual = "powersgd:2",
-                                                 .swarm = {.text = "powersgd:1", .sums = true}};
+                                                 .swarm = {.text = "powersgd:1", .sums = 6}};
   std::uint32_t rank = 2;
 
   static constexpr auto parameters() {

@@ -32,7 +32,7 @@ struct Qsgd {
   static constexpr std::string_view kHelp =
       "one of some levels by chance, parts of the norm of 512";
   static constexpr EncodingExamples kExamples = {
-      .usual = "qsgd:4", .bench_target = 0.5, .models = "qsgd:256"};
+      .usual = "qsgd:4", .bench_target = 0.5, .models = "qsgd:256", .swarm = {.pulls = 3}};
   std::uint32_t levels = 4;
   bool elias = false;
 

@@ -23,7 +23,7 @@ struct Randomk {
   static constexpr std::string_view kName = "randomk";
   static constexpr std::string_view kHelp = "random elements, exactly";
   static constexpr EncodingExamples kExamples = {.usual = "randomk:0.01",
-                                                 .swarm = {.text = "randomk:1", .sums = true}};
+                                                 .swarm = {.text = "randomk:1", .sums = 3}};
   double ratio = 0.01;
   std::uint32_t hold = 1;
 

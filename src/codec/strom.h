@@ -14,7 +14,7 @@ struct Strom {
   static constexpr EncodingExamples kExamples = {.usual = "strom:0.001",
                                                  .bench = "strom:2.5758",
                                                  .bench_target = 1.5,
-                                                 .swarm = {.text = "strom:0.01", .streams = true}};
+                                                 .swarm = {.text = "strom:0.01", .streams = 1}};
   double theta = 0.001;
 
   static constexpr auto parameters() {

@@ -18,7 +18,7 @@ struct Topk {
       .usual = "topk:0.01+ef",
       .bench_target = 1.5,
       .candidate = true,
-      .swarm = {.text = "topk:0.2+ef", .sums = true, .pushes = true, .models = true}};
+      .swarm = {.text = "topk:0.2+ef", .sums = 2, .pushes = 3, .models = 3}};
   double ratio = 0.01;
 
   static constexpr auto parameters() {

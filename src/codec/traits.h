@@ -67,13 +67,15 @@ struct EncodingTraits {
   }
 };
 
-// Which of the swarm's workloads draw an encoding: those whose judges know what it may do.
+// The turn of an encoding in the draws of the swarm's workloads; 0: it is not drawn, since a judge
+// does not know what it may do. Turns keep what a seed draws: a new encoding takes a later one.
 struct SwarmExample {
-  std::string_view text{};  // for problems of a hundred parameters
-  bool sums = false;        // of gradients in synchronous training
-  bool pushes = false;      // to servers, which count samples
-  bool models = false;      // the differences of models
-  bool streams = false;     // of gradients between models
+  std::string_view text{};   // for problems of a hundred parameters
+  std::uint8_t sums = 0;     // of gradients in synchronous training
+  std::uint8_t pushes = 0;   // to servers, which count samples
+  std::uint8_t models = 0;   // the differences of models
+  std::uint8_t streams = 0;  // of gradients between models, beside those of models
+  std::uint8_t pulls = 0;    // from servers, as the text for models
 };
 
 struct EncodingExamples {

@@ -15,7 +15,7 @@ struct Twobit {
   static constexpr EncodingExamples kExamples = {.usual = "twobit:0.5",
                                                  .bench = "twobit:2",
                                                  .bench_target = 4,
-                                                 .swarm = {.text = "twobit:2", .pushes = true}};
+                                                 .swarm = {.text = "twobit:2", .pushes = 5}};
   double theta = 0.5;
 
   static constexpr auto parameters() {

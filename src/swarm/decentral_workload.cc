@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <memory>
 
@@ -101,10 +103,10 @@ void draw_encoding(Random& random, DecentralJob& job) {
   const bool can = mixes || p.algorithm == Algorithm::Average || p.algorithm == Algorithm::Block ||
                    p.algorithm == Algorithm::Stream;
   if (!can || random.chance(0.5)) return;
-  static constexpr const char* kSome[] = {"fp32+zstd", "fp16", "topk:0.2+ef", "onebit+ef",
-                                          "strom:0.01"};
-  job.options.encode.as =
-      parse_encoding(kSome[random.below(p.algorithm == Algorithm::Stream ? 5 : 4)]);
+  std::vector<std::string> some = swarm_encodings(&SwarmExample::models);
+  if (p.algorithm == Algorithm::Stream)
+    std::ranges::copy(swarm_encodings(&SwarmExample::streams), std::back_inserter(some));
+  job.options.encode.as = parse_encoding(some[random.below(some.size())]);
   job.problem.dimensions = Elements(random.between(64, 160));  // Shorter pieces go as they are.
 }
 

@@ -221,13 +221,15 @@ void draw_parts(Random& random, ParameterServerOptions& ps) {
 
 // What pushes and parameters are on their way: so that nothing is lost of counts, or waits.
 void draw_encodings(Random& random, ServedJob& job) {
-  static constexpr const char* kPulls[] = {"fp32", "fp16", "qsgd:256"};
-  if (random.chance(0.3)) job.served.ps.pulls = parse_encoding(kPulls[random.below(3)]);
+  static const std::vector<std::string> kPulls = swarm_encodings(&SwarmExample::pulls);
+  if (random.chance(0.3)) job.served.ps.pulls = parse_encoding(kPulls[random.below(kPulls.size())]);
   if (in_parts(job.served.ps) || random.chance(0.5)) return;
-  static constexpr const char* kSome[] = {"fp32+zstd", "fp16", "topk:0.2+ef", "onebit+ef",
-                                          "twobit:2"};
   const bool drops = drops_late(job.served.ps.consistency);
-  job.served.encode.as = parse_encoding(kSome[random.below(drops ? 2 : std::size(kSome))]);
+  std::vector<std::string> some = swarm_encodings(&SwarmExample::pushes);
+  // A push that is dropped would take its residual with it.
+  if (drops)
+    std::erase_if(some, [](const std::string& text) { return parse_encoding(text).feedback; });
+  job.served.encode.as = parse_encoding(some[random.below(some.size())]);
   if (random.chance(0.2)) job.served.encode.after = 2 * random.uniform();
   job.N = Elements(random.between(64, 400));  // Shorter pieces go as they are.
 }

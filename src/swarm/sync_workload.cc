@@ -67,9 +67,8 @@ void draw_recipe(Random& random, Recipe& recipe) {
 // that nothing is lost, so that some of it waits, or so that it is rounded.
 void draw_encoding(Random& random, Recipe& recipe) {
   if (recipe.updater != Updater::Everyone || random.chance(0.4)) return;
-  static constexpr const char* kSome[] = {"fp32+zstd", "topk:0.2+ef", "randomk:1", "onebit+ef",
-                                          "fp16",      "powersgd:1",  "auto"};
-  recipe.encode.as = parse_encoding(kSome[random.below(std::size(kSome))]);
+  static const std::vector<std::string> kSome = swarm_encodings(&SwarmExample::sums);
+  recipe.encode.as = parse_encoding(kSome[random.below(kSome.size())]);
   recipe.encode.by = static_cast<EncodedForm>(random.below(kEncodedForms));
   const bool lists =
       recipe.encode.by == EncodedForm::Sparse || recipe.encode.by == EncodedForm::Kylix;
