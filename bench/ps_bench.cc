@@ -105,9 +105,10 @@ double simulated_rate(std::uint32_t servers, bool& right) {
   plan.epochs = 1;
   plan.steps = Step(kPushes);
   plan.evaluate = false;
-  plan.recipe.updater = Updater::Servers;
-  plan.recipe.ps.servers = servers;
-  plan.recipe.ps.consistency = consistency::Async{};
+  Served recipe;
+  recipe.ps.servers = servers;
+  recipe.ps.consistency = consistency::Async{};
+  plan.recipe = recipe;
   // 64 MiB; a gradient takes 2 ms.
   PhantomLearner learner(
       {{"all", Elements(std::uint64_t{1} << 24U), Elements(1'000'000), Elements(1'000'000)}});

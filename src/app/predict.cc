@@ -28,14 +28,14 @@ CalibrationKey key_of(const TrainRun& run) {
   key.shape = describe(run.dataset.train->shape());
   key.compute = describe(run.choice);
   key.optimizer = name_of(run.plan.rule);
-  key.encoding = to_string(run.plan.recipe.encode.as);
+  key.encoding = to_string(encode_of(run.plan.recipe).as);
   key.workers = run.plan.workers;
   key.hosts = run.topology.hosts;
   return key;
 }
 
 Prediction predict(const TrainPlan& plan, const Calibration& calibration, Bytes bucket_bytes) {
-  if (plan.recipe.batch_norm.over == BatchNorm::Over::Workers)
+  if (batch_norm_of(plan.recipe).over == BatchNorm::Over::Workers)
     throw Error("--batch-norm sync: a simulated pass cannot wait for others in its middle");
   TrainPlan few = plan;
   few.world = "sim";
@@ -49,7 +49,7 @@ Prediction predict(const TrainPlan& plan, const Calibration& calibration, Bytes 
   const CalibratedModel model = model_of(calibration, plan.batch, bucket_bytes);
   const std::unique_ptr<Learner> phantom = phantom_of(model.pace, model.buckets);
   Simulation simulation;
-  simulation.cluster = cluster_of(calibration, plan.workers, plan.recipe.ps.servers, plan.hosts);
+  simulation.cluster = cluster_of(calibration, plan.workers, servers_of(plan.recipe), plan.hosts);
   simulation.cluster.timing_only = true;
   simulation.journal.quiet = true;
   simulation.journal.steps = few.steps;

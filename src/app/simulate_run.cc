@@ -69,7 +69,7 @@ ClusterPlan by_flags(const SimulateFlags& how, std::uint64_t workers, std::uint6
 }
 
 ClusterPlan cluster_of(const SimulateFlags& how, const TrainFlags& flags) {
-  const std::uint64_t servers = recipe_of(flags).ps.servers;
+  const std::uint64_t servers = servers_of(recipe_of(flags));
   const std::uint64_t workers = count_of(flags).most;
   if (how.cluster.empty()) return by_flags(how, workers, servers);
   if (how.network != kUsualNetwork || how.memory != kUsualMemory)
@@ -144,7 +144,7 @@ void check_how(const SimulateFlags& how, const TrainFlags& flags) {
         "is simulated");
   if (!flags.resume.empty())
     throw ConfigError("--resume: a simulated run begins at its beginning; leave it away");
-  if (recipe_of(flags).batch_norm.over == BatchNorm::Over::Workers)
+  if (batch_norm_of(recipe_of(flags)).over == BatchNorm::Over::Workers)
     throw ConfigError(
         fmt::format("--batch-norm sync: a simulated pass takes no time in its middle, and cannot "
                     "wait for the others there; take --batch-norm group:{}",
@@ -322,7 +322,7 @@ TorchLearnerOptions SimulateRun::learner_options() const {
   TorchLearnerOptions options;
   options.seed = plan.seed;
   options.bucket_bytes = bucket_bytes_of(flags);
-  options.factors = plan.recipe.ps.push == PushForm::Factors || sends_factors(plan.recipe.encode);
+  options.factors = takes_factors(plan.recipe);
   options.channels_last = wish_of(flags).channels_last.value_or(false);
   return options;
 }

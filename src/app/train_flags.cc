@@ -60,16 +60,15 @@ std::string words_of(const std::vector<std::string>& words) {
 }
 
 void add_axes(TrainFlags& f, std::vector<Option>& options) {
-  for (std::size_t i = 0; i < kAxes; ++i) {
+  for (std::size_t i = 0; i < f.axes.size(); ++i) {
     const Axis& axis = axes()[i];
-    const std::string name(axis.name), help(axis.help);
     AxisFlag& flag = f.axes[i];
-    if (axis.is_switch()) {
-      options.push_back({"--" + name, help, &flag.on});
-      options.push_back({"--no-" + name, "not so", &flag.off});
+    if (axis.is_switch) {
+      options.push_back({"--" + axis.name, axis.help, &flag.on});
+      options.push_back({"--no-" + axis.name, "not so", &flag.off});
     } else {
       const std::string choices = axis.choices.empty() ? "" : ": " + words_of(axis.choices);
-      options.push_back({"--" + name, help + choices, &flag.value});
+      options.push_back({"--" + axis.name, axis.help + choices, &flag.value});
     }
   }
 }
@@ -82,21 +81,23 @@ bool given(const TrainFlags& f, std::string_view name) {
 
 // An epoch ends when this many samples have been dealt.
 std::uint64_t epoch_of(const Recipe& recipe, std::uint64_t samples) {
-  return static_cast<std::uint64_t>(
-      std::ceil(recipe.epoch_fraction * static_cast<double>(samples)));
+  const auto* const in_step = std::get_if<InStep>(&recipe);
+  const double fraction = in_step == nullptr ? 1 : in_step->epoch_fraction;
+  return static_cast<std::uint64_t>(std::ceil(fraction * static_cast<double>(samples)));
 }
 
 // Of each pass, and as it grows.
 void check_batches(const TrainPlan& plan) {
-  const Recipe& recipe = plan.recipe;
+  const auto* const in_step = std::get_if<InStep>(&plan.recipe);
+  const std::uint64_t passes = in_step == nullptr ? 1 : in_step->accumulate;
   const std::uint64_t portions =
-      recipe.shards > 0 ? recipe.shards : plan.workers * recipe.accumulate;
+      shards_of(plan.recipe) > 0 ? shards_of(plan.recipe) : plan.workers * passes;
   const std::uint64_t own = plan.global_batch / portions;
-  if (recipe.batch_norm.over == BatchNorm::Over::Group && recipe.batch_norm.group > own)
-    throw ConfigError(
-        fmt::format("--batch-norm {}: a pass has only {} samples; take larger batches, or {}",
-                    to_string(recipe.batch_norm), own,
-                    own < 2 ? std::string("local") : fmt::format("group:{}", own)));
+  const BatchNorm& norm = batch_norm_of(plan.recipe);
+  if (norm.over == BatchNorm::Over::Group && norm.group > own)
+    throw ConfigError(fmt::format(
+        "--batch-norm {}: a pass has only {} samples; take larger batches, or {}", to_string(norm),
+        own, own < 2 ? std::string("local") : fmt::format("group:{}", own)));
   if (plan.growth.epochs.empty()) return;
   const std::uint64_t largest = batch_in(plan.growth, plan.global_batch, plan.growth.epochs.back());
   if (largest > plan.samples)
@@ -207,30 +208,27 @@ std::vector<Option> train_options(TrainFlags& f) {
 
 Recipe recipe_of(const TrainFlags& f) {
   Recipe recipe = find_system(f.like).recipe;
-  for (std::size_t i = 0; i < kAxes; ++i) {
-    const Axis& axis = axes()[i];
+  std::vector<AxisValue> values;
+  for (std::size_t i = 0; i < f.axes.size(); ++i) {
+    const std::string& name = axes()[i].name;
     const AxisFlag& flag = f.axes[i];
     if (flag.on && flag.off)
-      throw ConfigError(fmt::format("--{0} and --no-{0}: take one of them", axis.name));
-    if (flag.on || flag.off) axis.set(recipe, flag.on ? "yes" : "no");
-    if (!flag.value.empty()) axis.set(recipe, flag.value);
-    if (axis.name == "shards" && flag.value.empty() && f.reproducible)
-      axis.set(recipe, kReproducibleShards);
+      throw ConfigError(fmt::format("--{0} and --no-{0}: take one of them", name));
+    if (flag.on || flag.off) values.push_back({name, flag.on ? "yes" : "no"});
+    if (!flag.value.empty()) values.push_back({name, flag.value});
   }
-  if (f.reproducible && recipe.shards == 0)
+  set_axes(recipe, values);
+  if (!f.reproducible) return recipe;
+  if (axis_of(recipe, "shards").empty())
+    throw ConfigError(
+        fmt::format("--reproducible with --update {}: the result would depend on the order in "
+                    "which workers are done; take --update owners or servers",
+                    axis_of(recipe, "update")));
+  if (!given(f, "shards")) set_axes(recipe, {AxisValue{"shards", kReproducibleShards}});
+  if (shards_of(recipe) == 0)
     throw ConfigError(
         "--reproducible with --shards 0: the sums would depend on the number of workers; leave "
         "--shards away, or take at least as many as there will be workers");
-  // Those of the system go with its stragglers.
-  if (recipe.stragglers != StragglerPolicy::First && !given(f, "backups")) recipe.backups = 0;
-  // And with servers what they can do.
-  if (by_worker(recipe) && !given(f, "order")) {
-    recipe.overlap = false;
-    recipe.priority = false;
-  }
-  const bool rounds = recipe.updater == Updater::Servers && recipe.shards > 0;
-  if (by_worker(recipe) && !given(f, "keep-batch"))
-    recipe.keep = rounds ? KeepBatch::Global : KeepBatch::Worker;
   return recipe;
 }
 
@@ -243,8 +241,9 @@ Rule rule_of(const TrainFlags& f) {
   std::string usual = own.empty() ? habit_of(f.model).optimizer : std::string(own);
   // Late pushes are a momentum of their own (Mitliagkas et al. 2016): with both training diverges.
   const Recipe recipe = recipe_of(f);
-  const bool late = recipe.updater == Updater::Servers && !goes_by_steps(recipe.ps.consistency);
-  if (own.empty() && late && !recipe.ps.lower_momentum && usual == "momentum") usual = "sgd";
+  const auto* const served = std::get_if<Served>(&recipe);
+  const bool late = served != nullptr && !goes_by_steps(served->ps.consistency);
+  if (own.empty() && late && !served->ps.lower_momentum && usual == "momentum") usual = "sgd";
   Rule rule = parse_rule(f.optimizer == "auto" ? usual : f.optimizer);
   using enum RuleKind;
   const RuleKind kind = rule.kind;
@@ -278,7 +277,7 @@ double eta_of(const TrainFlags& f, const Rule& rule) {
 }
 
 Normalization normalization_of(const TrainFlags& f) {
-  return {recipe_of(f).batch_norm, f.weight_norm};
+  return {batch_norm_of(recipe_of(f)), f.weight_norm};
 }
 
 bool ends_by_time(const TrainFlags& f) {
@@ -293,7 +292,6 @@ void check_flags(const TrainFlags& f) {
   if (f.workers != "auto") {
     const std::uint64_t workers = parse_rank_count("--workers", f.workers).most;
     require_compatible(find_system(f.like), recipe, workers);
-    require_valid(recipe.peering, workers);
   }
   if (f.batch == 0 || f.batch > kBatchMax)
     throw ConfigError(fmt::format("--batch {}: take 1 to {}", f.batch, kBatchMax));
@@ -306,9 +304,9 @@ void check_flags(const TrainFlags& f) {
   parse_partition(f.partition);
   const Rule rule = rule_of(f);
   eta_of(f, rule);
-  if (recipe.updater == Updater::Servers) rule_at_servers(rule, recipe.ps, 1);
+  if (const auto* const served = std::get_if<Served>(&recipe)) rule_at_servers(rule, served->ps, 1);
   if (by_worker(recipe)) {
-    const std::string_view update = recipe.updater == Updater::Servers ? "servers" : "decentral";
+    const std::string update = axis_of(recipe, "update");
     if (f.save_every != 0)
       throw ConfigError(
           fmt::format("--save-every {} with --update {}: the model is saved at the end of each "
@@ -357,9 +355,10 @@ namespace {
 // optimizer's state would go to all after it.
 void adapt_to_hosts(const TrainFlags& f, Recipe& recipe) {
   const bool asked = given(f, "update") || given(f, "exchange");
-  if (!find_system(f.like).adapts || asked || needs_owners(recipe)) return;
-  recipe.updater = Updater::Everyone;
-  recipe.exchange = Exchange::Auto;
+  auto* const in_step = std::get_if<InStep>(&recipe);
+  if (!find_system(f.like).adapts || asked || in_step == nullptr || needs_owners(*in_step)) return;
+  in_step->updater = Updater::Everyone;
+  in_step->exchange = Exchange::Auto;
 }
 
 }  // namespace
@@ -400,13 +399,12 @@ TrainPlan plan_of(const TrainFlags& f, const Dataset& dataset, std::uint64_t wor
   plan.recipe = recipe_of(f);
   if (hosts > 1) adapt_to_hosts(f, plan.recipe);
   require_compatible(find_system(f.like), plan.recipe, workers);
-  require_valid(plan.recipe.peering, workers);
   plan.growth = parse_batch_growth(f.batch_growth);
   check_batches(plan);
   // Of the samples that an update is made of.
-  const bool serves = plan.recipe.updater == Updater::Servers;
-  const std::uint64_t each = serves && plan.recipe.shards == 0
-                                 ? samples_per_update(plan.recipe.ps, plan.batch, workers, hosts)
+  const auto* const served = std::get_if<Served>(&plan.recipe);
+  const std::uint64_t each = served != nullptr && served->shards == 0
+                                 ? samples_per_update(served->ps, plan.batch, workers, hosts)
                                  : global;
   const Epochs epochs{epoch_of(plan.recipe, plan.samples), each, plan.growth};
   plan.steps = f.steps == 0 ? epochs.steps_of(f.epochs) : Step(f.steps);

@@ -36,7 +36,7 @@ struct TrainFlags {
   std::uint64_t seed = 1;
 
   std::string like = "shoal";
-  std::array<AxisFlag, kAxes> axes;  // in the order of shoal::axes()
+  std::vector<AxisFlag> axes = std::vector<AxisFlag>(shoal::axes().size());  // in their order
 
   std::string optimizer = "auto";
   std::string eta = "auto";

@@ -86,7 +86,7 @@ void apply_resumed(TrainFlags& flags, const std::vector<Option>& options,
   };
   if (is_fixed("--epochs") && !is_fixed("--steps")) flags.steps = 0;  // It is asked for epochs now.
   if (!is_fixed("--workers") || is_fixed("--batch") || flags.global_batch != 0) return;
-  if (recipe_of(flags).keep != KeepBatch::Global) return;
+  if (keeps_worker_batches(recipe_of(flags))) return;
   for (const ConfigEntry& entry : entries) {
     const std::string* const text = std::get_if<std::string>(&entry.value);
     if (entry.key == "workers" && text != nullptr)
@@ -136,7 +136,7 @@ void print_end(const TrainRun& run) {
         s.steps, run.plan.steps);
     return;
   }
-  const bool serves = run.plan.recipe.updater == Updater::Servers;
+  const bool serves = is<Served>(run.plan.recipe);
   fmt::print("\n{} {} in {}; {:.0f} samples/s", serves ? s.steps : totals.steps,
              serves ? "updates" : "steps", short_duration(s.wall_s), s.samples_per_s);
   if (s.staleness.pushes > 0)
@@ -188,7 +188,7 @@ const std::atomic<bool>* stop_flag() { return &stop_asked; }
 RunJournalOptions journal_options(const TrainRun& run) {
   RunJournalOptions journal;
   set_length(journal, run.plan);
-  journal.nodes = run.plan.workers + run.plan.recipe.ps.servers;
+  journal.nodes = run.plan.workers + servers_of(run.plan.recipe);
   journal.screen = run.handed ? run.handed->screen : screen_of_stdout();
   journal.quiet = run.flags.quiet;
   journal.print = [](const std::string& text) {
@@ -320,7 +320,7 @@ TorchLearnerOptions TrainRun::learner_options() const {
   TorchLearnerOptions options;
   options.seed = plan.seed;
   options.bucket_bytes = bucket_bytes_of(flags);
-  options.factors = plan.recipe.ps.push == PushForm::Factors || sends_factors(plan.recipe.encode);
+  options.factors = takes_factors(plan.recipe);
   options.channels_last = choice.channels_last;
   return options;
 }

@@ -115,7 +115,7 @@ ProcessTopology topology_of(const TrainFlags& flags, const Place& place, bool la
   ProcessTopology topology;
   const bool counted = flags.workers != "auto";
   if (counted) topology.workers = parse_rank_count("--workers", flags.workers);
-  topology.servers = recipe_of(flags).ps.servers;
+  topology.servers = servers_of(recipe_of(flags));
   const bool started = place.world > 1 || launched;
   const std::uint32_t processes = started ? place.world : ranks_of(flags.hosts);
   if (!counted && processes > 0) {

@@ -94,6 +94,18 @@ std::string range_text(const Limits& limits, bool whole) {
   return limits.or_auto ? text + ", or auto" : text;
 }
 
+void carry_over(const std::vector<Setting>& from, const std::vector<Setting>& to) {
+  for (const Setting& setting : to) {
+    const auto same = std::ranges::find(from, setting.name, &Setting::name);
+    if (same == from.end()) continue;
+    try {
+      setting.set(same->text());
+    } catch (const ConfigError&) {
+      continue;  // it keeps its default
+    }
+  }
+}
+
 namespace detail {
 
 std::string print_form(const AlternativeForm& form) {

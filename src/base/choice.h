@@ -38,6 +38,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/names.h"
+
 namespace shoal {
 
 // A number that follows from others, written `auto`.
@@ -74,8 +76,9 @@ struct Setting {
   bool is_switch = false;
   bool is_required = false;
   bool printed = true;
-  std::string range;                // "a whole number from 1 on"
-  std::vector<std::string> values;  // of a choice: each alternative with its defaults
+  bool decides = false;              // which other settings there are
+  std::vector<std::string> choices;  // all of them, or some; empty: a number
+  std::string range;                 // "a whole number from 1 on"
   std::function<std::string()> text;
   std::function<void(std::string_view)> set;  // throws ConfigError
 };
@@ -124,52 +127,70 @@ template <class Choice>
 std::vector<std::string> values_of();
 std::string one_of(const std::vector<std::string>& words);  // "a, b or c"
 
+// A number or a switch.
+template <class Value>
+Setting value_setting(std::string_view name, Value& field, std::string_view help, Limits limits) {
+  Setting setting;
+  setting.name = name;
+  setting.help = help;
+  setting.limits = limits;
+  setting.is_switch = std::same_as<Value, bool>;
+  if (setting.is_switch) setting.choices = {"yes", "no"};
+  setting.range = range_text(limits, !std::same_as<Value, double>);
+  using Wide = std::conditional_t<std::unsigned_integral<Value> && !std::same_as<Value, bool>,
+                                  std::uint64_t, Value>;
+  setting.text = [&field, limits] { return value_text(static_cast<Wide>(field), limits); };
+  setting.set = [&field, limits](std::string_view text) { read_value(text, limits, field); };
+  return setting;
+}
+
+// An enum with a table of names (base/names.h), which outlives the setting.
+template <class Enum, std::size_t N>
+Setting named_setting(std::string_view name, Enum& field, const Names<Enum, N>& names,
+                      std::string_view help) {
+  Setting setting;
+  setting.name = name;
+  setting.help = help;
+  setting.choices.assign(names.all().begin(), names.all().end());
+  setting.range = one_of(setting.choices);
+  setting.text = [&field, &names] { return std::string(names.of(field)); };
+  setting.set = [&field, &names, known = setting.choices](std::string_view text) {
+    const auto value = names.find(text);
+    if (!value) detail::refuse_name(text, known);
+    field = *value;
+  };
+  return setting;
+}
+
+// Each setting that both have gets its value from the first, if it takes that.
+void carry_over(const std::vector<Setting>& from, const std::vector<Setting>& to);
+
 namespace detail {
 
 template <class Owner, class Value>
 Setting setting_of(const Parameter<Owner, Value>& parameter, Owner& owner) {
+  Value& field = owner.*(parameter.field);
   Setting setting;
+  if constexpr (std::is_arithmetic_v<Value>) {
+    setting = value_setting(parameter.name, field, parameter.help, parameter.limits);
+  } else if constexpr (kIsChoice<Value>) {
+    setting.range = one_of(patterns_of<Value>());
+    setting.choices = values_of<Value>();
+    setting.text = [&field] { return choice_text(field); };
+    setting.set = [&field](std::string_view text) { field = read_choice<Value>(text); };
+  } else if constexpr (std::is_enum_v<Value>) {
+    setting = named_setting(parameter.name, field, enum_names(Value()), parameter.help);
+  } else {
+    // A type with text forms of its own.
+    setting.text = [&field] { return to_string(field); };
+    setting.set = [&field](std::string_view text) { read_value(text, field); };
+    if constexpr (requires { some_forms(field); }) setting.choices = some_forms(field);
+  }
   setting.name = parameter.name;
   setting.help = parameter.help;
   setting.limits = parameter.limits;
-  const auto field = parameter.field;
-  const Limits limits = parameter.limits;
-  setting.is_switch = std::same_as<Value, bool>;
   setting.is_required = parameter.print == Print::Required;
-  setting.printed = parameter.print != Print::IfSet || !(owner.*field == Owner().*field);
-  if constexpr (std::is_arithmetic_v<Value>) {
-    setting.range = range_text(limits, !std::same_as<Value, double>);
-    using Wide = std::conditional_t<std::unsigned_integral<Value> && !std::same_as<Value, bool>,
-                                    std::uint64_t, Value>;
-    setting.text = [&owner, field, limits] {
-      return value_text(static_cast<Wide>(owner.*field), limits);
-    };
-    setting.set = [&owner, field, limits](std::string_view text) {
-      read_value(text, limits, owner.*field);
-    };
-    if (setting.is_switch) setting.values = {"yes", "no"};
-  } else if constexpr (kIsChoice<Value>) {
-    setting.range = one_of(patterns_of<Value>());
-    setting.values = values_of<Value>();
-    setting.text = [&owner, field] { return choice_text(owner.*field); };
-    setting.set = [&owner, field](std::string_view text) {
-      owner.*field = read_choice<Value>(text);
-    };
-  } else if constexpr (std::is_enum_v<Value>) {
-    const auto& names = enum_names(Value());
-    setting.values.assign(names.all().begin(), names.all().end());
-    setting.range = one_of(setting.values);
-    setting.text = [&owner, field, &names] { return std::string(names.of(owner.*field)); };
-    setting.set = [&owner, field, &names, known = setting.values](std::string_view text) {
-      const auto value = names.find(text);
-      if (!value) refuse_name(text, known);
-      owner.*field = *value;
-    };
-  } else {
-    // A type with text forms of its own.
-    setting.text = [&owner, field] { return to_string(owner.*field); };
-    setting.set = [&owner, field](std::string_view text) { read_value(text, owner.*field); };
-  }
+  setting.printed = parameter.print != Print::IfSet || !(field == Owner().*(parameter.field));
   return setting;
 }
 
@@ -230,6 +251,20 @@ std::vector<std::string> values_of() {
   for_each_alternative<Choice>(
       [&](const auto& value) { values.push_back(choice_text(Choice(value))); });
   return values;
+}
+
+// The alternative of this name with its defaults. Throws ConfigError with the nearest name.
+template <class Choice>
+Choice default_of(std::string_view name) {
+  Choice choice;
+  bool found = false;
+  for_each_alternative<Choice>([&](const auto& value) {
+    if (value.kName != name) return;
+    choice = value;
+    found = true;
+  });
+  if (!found) detail::refuse_name(name, names_of<Choice>());
+  return choice;
 }
 
 // `topk:0.01`.

@@ -67,7 +67,7 @@ ExitCode run_calibrate(CalibrateFlags o) {
   o.flags.out = scratch.path();
   TrainRun run(o.flags, {}, "shoal calibrate");
   run.use(open_data(run.flags));
-  run.plan.recipe.encode.as = encoding;
+  encode_of(run.plan.recipe).as = encoding;
   choose_compute(run);
   Calibration found;
   found.key = key_of(run);

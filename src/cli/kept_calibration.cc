@@ -44,7 +44,7 @@ OwnRun calibrate(const TrainRun& run, const fs::path& file) {
                                     "--optimizer",
                                     std::string(to_string(run.plan.rule.kind)),
                                     "--encode",
-                                    to_string(run.plan.recipe.encode.as),
+                                    to_string(encode_of(run.plan.recipe).as),
                                     "--threads",
                                     std::to_string(run.choice.threads),
                                     "--blas",

@@ -36,20 +36,19 @@ std::string year_of(const System& system) {
   return system.year == 0 ? "" : fmt::format("{}", system.year);
 }
 
-// The choices that distinguish a system from a plain recipe.
+// The choices that distinguish a system from a plain recipe of its kind.
 std::string choices_of(const System& system) {
-  const Recipe plain;
-  const bool own = by_worker(system.recipe);
-  const bool serves = system.recipe.updater == Updater::Servers;
-  std::string text = own ? fmt::format("--update {}", serves ? "servers" : "decentral")
-                         : fmt::format("--exchange {}", to_string(system.recipe.exchange));
-  for (const Axis& axis : axes()) {
-    const std::string value = axis.get(system.recipe);
-    // The part that all of them share.
-    const bool common =
-        own && (axis.name == "update" || axis.name == "order" || axis.name == "keep-batch");
-    if (axis.name == "exchange" || common || value == axis.get(plain)) continue;
-    text += " " + flag_of(axis, value);
+  const Recipe plain = std::visit(
+      [](const auto& kind) { return Recipe(std::decay_t<decltype(kind)>()); }, system.recipe);
+  std::string text = by_worker(system.recipe)
+                         ? fmt::format("--update {}", axis_of(system.recipe, "update"))
+                         : fmt::format("--exchange {}", axis_of(system.recipe, "exchange"));
+  Recipe recipe = system.recipe;
+  for (const Setting& setting : settings_of(recipe)) {
+    const std::string value = setting.text();
+    if (!setting.printed || value == axis_of(plain, setting.name)) continue;
+    if (!by_worker(recipe) && setting.name == "exchange") continue;
+    text += " " + flag_of(setting, value);
   }
   return text;
 }
@@ -133,16 +132,19 @@ void print_markdown() {
                system.workers_min, c.needs_balanced_data ? "yes" : "", c.rate, pluses(c.overlap),
                pluses(c.settings), pluses(c.resilience), c.reproducible, system.sentence);
   }
-  fmt::print("\n## Axes\n\n| flag | choices | what it says |\n|---|---|---|\n");
+  fmt::print("\n## Axes\n\n| flag | choices | what it says | goes with |\n|---|---|---|---|\n");
   for (const Axis& axis : axes()) {
-    std::string choices = axis.choices.empty() ? "a number" : "";
-    if (axis.is_switch()) {
+    std::string choices = axis.choices.empty() ? axis.range : "";
+    if (axis.is_switch) {
       choices = fmt::format("`--{0}`, `--no-{0}`", axis.name);
     } else {
       for (const std::string& choice : axis.choices)
         choices += fmt::format("{}`{}`", choices.empty() ? "" : ", ", choice);
     }
-    fmt::print("| `--{}` | {} | {} |\n", axis.name, choices, axis.help);
+    std::string with;
+    for (const std::string& choice : axis.goes_with)
+      with += fmt::format("{}`{}`", with.empty() ? "" : ", ", choice);
+    fmt::print("| `--{}` | {} | {} | {} |\n", axis.name, choices, axis.help, with);
   }
   print_encodings();
   fmt::print(

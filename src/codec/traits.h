@@ -48,7 +48,7 @@ struct EncodingTraits {
   bool leaves_zeros = false;  // zeros where there were zeros: kylix need not send them
   bool overshoots = false;    // more than an element was, or the other sign, beyond rounding
   std::uint32_t hold = 1;     // steps in a row that send the same places
-  double mix_rate = 1;        // how far neighbours' models may move by it (recipe/peering.h)
+  double mix_rate = 1;        // how far neighbours' models may move by it (decentral/neighbours.h)
 
   // The residual, and zstd. A reason says why the suffix is refused; it is empty where it is not.
   bool needs_residual = false;  // +ef is understood: without it much would never be sent

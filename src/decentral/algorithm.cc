@@ -17,7 +17,7 @@ Task<void> DecentralAlgorithm::begin(ViewContext& context, Range model,
 }
 
 Task<void> DecentralAlgorithm::result(ViewContext& context, Range model, Range out) {
-  co_await mean_of_all(context, terms_.exchange, model, out, scratch());
+  co_await mean_of_all(context, terms_.recipe.exchange, model, out, scratch());
 }
 
 Task<void> DecentralAlgorithm::resume(ViewContext& context, std::optional<Range> result,
@@ -113,23 +113,9 @@ Task<void> mean_gradient(TrainingRound& round) {
 
 std::unique_ptr<DecentralAlgorithm> make_decentral_algorithm(Node& node, const Learner& learner,
                                                              const DecentralTerms& terms) {
-  switch (terms.peering.algorithm) {
-    case Algorithm::Average:
-    case Algorithm::Independent: return make_average(node, learner, terms);
-    case Algorithm::Block: return make_block(node, learner, terms);
-    case Algorithm::Elastic: return make_elastic(node, learner, terms);
-    case Algorithm::Neighbours: return make_neighbours(node, learner, terms);
-    case Algorithm::Pairs: return make_pairs(node, learner, terms);
-    case Algorithm::Gossip: return make_gossip(node, learner, terms);
-    case Algorithm::Scatter: return make_scatter(node, learner, terms);
-    case Algorithm::Tree: return make_tree(node, learner, terms);
-    case Algorithm::Learners: return make_learners(node, learner, terms);
-    case Algorithm::Master: return make_master(node, learner, terms);
-    case Algorithm::Parts: return make_parts(node, learner, terms);
-    case Algorithm::Stream: return make_stream(node, learner, terms);
-    case Algorithm::Hogwild: return make_hogwild(node, learner, terms);
-  }
-  return make_average(node, learner, terms);
+  return std::visit(
+      [&](const auto& settings) { return make_algorithm(settings, node, learner, terms); },
+      terms.recipe.algorithm);
 }
 
 }  // namespace shoal

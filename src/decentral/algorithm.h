@@ -65,15 +65,21 @@ class DecentralAlgorithm {
   std::optional<Arena> scratch_;
 };
 
+// One that has settings of its own: of the terms' algorithm, which live as long.
+template <class Settings>
+class AlgorithmOf : public DecentralAlgorithm {
+ public:
+  AlgorithmOf(const Settings& settings, Node& node, const Learner& learner,
+              const DecentralTerms& terms)
+      : DecentralAlgorithm(node, learner, terms), settings_(settings) {}
+
+ protected:
+  const Settings& settings_;
+};
+
+// By the terms' algorithm.
 std::unique_ptr<DecentralAlgorithm> make_decentral_algorithm(Node& node, const Learner& learner,
                                                              const DecentralTerms& terms);
-// Each algorithm's file defines one.
-using MakeDecentralAlgorithm = std::unique_ptr<DecentralAlgorithm>(Node& node,
-                                                                   const Learner& learner,
-                                                                   const DecentralTerms& terms);
-MakeDecentralAlgorithm make_average, make_block, make_elastic, make_neighbours, make_pairs,
-    make_gossip, make_scatter, make_tree, make_learners, make_master, make_parts, make_stream,
-    make_hogwild, make_encoded_neighbours;
 
 // The first of the members with the most meetings, and their number.
 std::pair<Rank, std::uint64_t> furthest(const MembershipSnapshot& snapshot);

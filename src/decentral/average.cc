@@ -12,10 +12,13 @@
 // The result is the mean of all models.
 // Failure: a meeting that a loss interrupts is left out; the models stay as they are and meet the
 //   next time, without the lost worker's.
+#include "decentral/average.h"
+
 #include <utility>
 
 #include "collective/tree.h"
 #include "decentral/algorithm.h"
+#include "decentral/independent.h"
 #include "decentral/mean_exchange.h"
 
 namespace shoal {
@@ -23,10 +26,14 @@ namespace {
 
 class Averaging final : public DecentralAlgorithm {
  public:
-  Averaging(Node& node, const Learner& learner, const DecentralTerms& terms)
+  Averaging(const AverageSettings& settings, Node& node, const Learner& learner,
+            const DecentralTerms& terms)
       : DecentralAlgorithm(node, learner, terms) {
-    if (terms.peering.algorithm == Algorithm::Average) exchange_.emplace(node, learner, terms);
+    exchange_.emplace(node, learner, terms, settings.local_steps, settings.overlap_steps);
   }
+  // Models never meet.
+  Averaging(Node& node, const Learner& learner, const DecentralTerms& terms)
+      : DecentralAlgorithm(node, learner, terms) {}
 
   std::vector<PerWorkerArray> own() override {
     return exchange_ ? exchange_->own() : std::vector<PerWorkerArray>();
@@ -56,7 +63,7 @@ class Averaging final : public DecentralAlgorithm {
   // No single model is the result of an ensemble, and the mean of its models means nothing. Return
   // the first one; a checkpoint has all.
   Task<void> result(ViewContext& context, Range model, Range out) override {
-    if (terms_.peering.combine == Combine::None) {
+    if (combine_of(terms_.recipe.algorithm) == Combine::None) {
       co_await DecentralAlgorithm::result(context, model, out);
       co_return;
     }
@@ -71,8 +78,15 @@ class Averaging final : public DecentralAlgorithm {
 
 }  // namespace
 
-std::unique_ptr<DecentralAlgorithm> make_average(Node& node, const Learner& learner,
-                                                 const DecentralTerms& terms) {
+std::unique_ptr<DecentralAlgorithm> make_algorithm(const AverageSettings& settings, Node& node,
+                                                   const Learner& learner,
+                                                   const DecentralTerms& terms) {
+  return std::make_unique<Averaging>(settings, node, learner, terms);
+}
+
+std::unique_ptr<DecentralAlgorithm> make_algorithm(const IndependentSettings&, Node& node,
+                                                   const Learner& learner,
+                                                   const DecentralTerms& terms) {
   return std::make_unique<Averaging>(node, learner, terms);
 }
 

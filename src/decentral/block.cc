@@ -17,6 +17,8 @@
 // The result is the mean of all models, which is W after a meeting.
 // Failure: W and D are the same on all. A worker that has missed a meeting, or is new, copies both
 //   from one that has not, and begins with W.
+#include "decentral/block.h"
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -27,11 +29,12 @@
 namespace shoal {
 namespace {
 
-class BlockMomentum final : public DecentralAlgorithm {
+class BlockMomentum final : public AlgorithmOf<BlockSettings> {
  public:
-  BlockMomentum(Node& node, const Learner& learner, const DecentralTerms& terms)
-      : DecentralAlgorithm(node, learner, terms),
-        exchange_(node, learner, terms),
+  BlockMomentum(const BlockSettings& settings, Node& node, const Learner& learner,
+                const DecentralTerms& terms)
+      : AlgorithmOf(settings, node, learner, terms),
+        exchange_(node, learner, terms, settings.local_steps, settings.overlap_steps),
         W_(model_arena()),
         D_(model_arena()) {}
 
@@ -93,9 +96,9 @@ class BlockMomentum final : public DecentralAlgorithm {
   // Moves to the new W, with which all go on.
   MeanExchange::Change change_in(std::uint64_t workers) {
     const BlockRates rates{
-        .eta_b = static_cast<float>(block_momentum(terms_.peering, workers)),
-        .zeta = static_cast<float>(terms_.peering.block_rate),
-        .nesterov = terms_.peering.block_nesterov,
+        .eta_b = static_cast<float>(block_momentum(settings_.block_momentum, workers)),
+        .zeta = static_cast<float>(settings_.block_rate),
+        .nesterov = settings_.block_nesterov,
     };
     return [rates, this](const Met& met, std::size_t at, std::size_t n) {
       move_to_block(met, &W_.all().data()[at], &D_.all().data()[at], rates, n);
@@ -109,9 +112,10 @@ class BlockMomentum final : public DecentralAlgorithm {
 
 }  // namespace
 
-std::unique_ptr<DecentralAlgorithm> make_block(Node& node, const Learner& learner,
-                                               const DecentralTerms& terms) {
-  return std::make_unique<BlockMomentum>(node, learner, terms);
+std::unique_ptr<DecentralAlgorithm> make_algorithm(const BlockSettings& settings, Node& node,
+                                                   const Learner& learner,
+                                                   const DecentralTerms& terms) {
+  return std::make_unique<BlockMomentum>(settings, node, learner, terms);
 }
 
 }  // namespace shoal

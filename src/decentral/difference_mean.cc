@@ -25,7 +25,7 @@ DifferenceMean::DifferenceMean(Node& node, const Learner& learner, const Decentr
                learner.substance()),
       last_(node.endpoint, learner.layout().averaged(), learner.substance()),
       difference_(node.endpoint, learner.layout().averaged(), learner.substance()) {
-  encoder_.choose(model_encodings(terms.encode, learner));
+  encoder_.choose(model_encodings(terms.recipe.encode, learner));
 }
 
 Task<void> DifferenceMean::form(ViewContext& context, Step t, Range model, Range mean,
@@ -36,13 +36,13 @@ Task<void> DifferenceMean::form(ViewContext& context, Step t, Range model, Range
   co_await copy(env, d, model);
   if (agreed_) co_await mix(env, d, 1, last_.all(), -1);
   if (agreed_ && !context.alone()) {
-    const EncodedForm form = form_of(terms_.encode, context.size());
+    const EncodedForm form = form_of(terms_.recipe.encode, context.size());
     co_await encoded_all_reduce(form, context.group, encoder_, d, context.operations());
     co_await copy(env, mean, last_.all());
     co_await mix(env, mean, 1, d, 1 / static_cast<double>(context.size()));
   } else {
     co_await env.work(Work::Reduce, d.n, [&] { encoder_.keep(d); });
-    co_await mean_of_all(context, terms_.exchange, d, mean, scratch);
+    co_await mean_of_all(context, terms_.recipe.exchange, d, mean, scratch);
     if (agreed_) co_await mix(env, mean, 1, last_.all(), 1);
   }
   encoder_.commit();

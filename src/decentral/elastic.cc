@@ -26,6 +26,10 @@
 // The result is the center.
 // Failure: in step c is the same on all; a worker that has missed a meeting, or is new, copies it.
 //   Asynchronous: c is lost with the member that holds it; the mean of all models replaces it.
+#include "decentral/elastic.h"
+
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <deque>
 #include <optional>
@@ -42,10 +46,11 @@
 namespace shoal {
 namespace {
 
-class Elastic final : public DecentralAlgorithm {
+class Elastic final : public AlgorithmOf<ElasticSettings> {
  public:
-  Elastic(Node& node, const Learner& learner, const DecentralTerms& terms)
-      : DecentralAlgorithm(node, learner, terms), center_(model_arena()), sum_(node, learner) {}
+  Elastic(const ElasticSettings& settings, Node& node, const Learner& learner,
+          const DecentralTerms& terms)
+      : AlgorithmOf(settings, node, learner, terms), center_(model_arena()), sum_(node, learner) {}
 
   std::uint64_t meetings() const override { return meetings_; }
 
@@ -55,7 +60,7 @@ class Elastic final : public DecentralAlgorithm {
     if (most == 0) {
       node_.env.probe("decentral: a center was made of all models");
       host_ = Rank(0);
-      co_await mean_of_all(context, terms_.exchange, model, center_.all(), scratch());
+      co_await mean_of_all(context, terms_.recipe.exchange, model, center_.all(), scratch());
       meetings_ = in_step() || context.group.rank == host_ ? 1 : 0;
       co_return;
     }
@@ -91,7 +96,7 @@ class Elastic final : public DecentralAlgorithm {
       if (!more) break;
       co_await round.gradient();
       note_loss(round.score());
-      const std::uint64_t since = round.t().value() % terms_.peering.tau;
+      const std::uint64_t since = round.t().value() % settings_.local_steps;
       FusedPass fused;
       if (since == 0) co_await begin_meeting(round, fused);
       if (since == lateness(round)) co_await end_meeting(round, fused);
@@ -115,11 +120,11 @@ class Elastic final : public DecentralAlgorithm {
   }
 
  private:
-  bool in_step() const { return terms_.peering.in_step; }
-  double alpha() const { return std::min(1.0, pull_ * elastic_alpha(terms_.peering, members_)); }
+  bool in_step() const { return settings_.pace == WorkerPace::Sync; }
+  double alpha() const { return std::min(1.0, pull_ * elastic_alpha(settings_, members_)); }
   // The change of the center per change of a model.
   double worth() const { return alpha() > 0 ? beta() / alpha() : 0; }
-  double beta() const { return elastic_beta(terms_.peering, members_); }
+  double beta() const { return center_rate(settings_, members_); }
 
   void note_loss(const Score& score) {
     constexpr double kForget = 0.2;
@@ -129,7 +134,7 @@ class Elastic final : public DecentralAlgorithm {
   }
   void adapt() {
     constexpr double kChange = 1.1;
-    if (!terms_.peering.adapt_alpha) return;
+    if (!settings_.adapt_alpha) return;
     if (loss_at_meeting_ > 0)
       pull_ = std::clamp(loss_ < loss_at_meeting_ ? pull_ / kChange : pull_ * kChange, 0.5, 2.0);
     loss_at_meeting_ = loss_;
@@ -138,7 +143,7 @@ class Elastic final : public DecentralAlgorithm {
   bool hosts(TrainingRound& round) const { return !in_step() && round.context.group.rank == host_; }
   // Steps between the begin and the end of a meeting.
   std::uint64_t lateness(TrainingRound& round) const {
-    return hosts(round) ? 0 : terms_.peering.overlap_steps;
+    return hosts(round) ? 0 : settings_.overlap_steps;
   }
   // What meets the center: the model, or a copy of it if the model is trained meanwhile.
   Range met(TrainingRound& round) {
@@ -175,7 +180,7 @@ class Elastic final : public DecentralAlgorithm {
   Task<void> exchange(TrainingRound& round) {
     ViewContext& context = round.context;
     if (in_step()) {
-      co_await context.with_others(sum_.form(context, terms_.exchange, met(round)));
+      co_await context.with_others(sum_.form(context, terms_.recipe.exchange, met(round)));
     } else {
       co_await ask_center(round);
     }
@@ -370,9 +375,27 @@ class Elastic final : public DecentralAlgorithm {
 
 }  // namespace
 
-std::unique_ptr<DecentralAlgorithm> make_elastic(Node& node, const Learner& learner,
-                                                 const DecentralTerms& terms) {
-  return std::make_unique<Elastic>(node, learner, terms);
+double elastic_alpha(const ElasticSettings& settings, std::uint64_t workers) {
+  return settings.alpha >= 0 ? settings.alpha : 0.9 / static_cast<double>(workers);
+}
+
+double center_rate(const ElasticSettings& settings, std::uint64_t workers) {
+  return settings.center_rate < 0 ? elastic_alpha(settings, workers) : settings.center_rate;
+}
+
+void require_possible(const ElasticSettings& settings, std::uint64_t workers) {
+  const double rate = center_rate(settings, workers);
+  if (rate * static_cast<double>(workers) > 1)
+    throw ConfigError(
+        fmt::format("--center-rate {} with {} workers: together they would move the center past "
+                    "themselves; take at most {}",
+                    rate, workers, 1 / static_cast<double>(workers)));
+}
+
+std::unique_ptr<DecentralAlgorithm> make_algorithm(const ElasticSettings& settings, Node& node,
+                                                   const Learner& learner,
+                                                   const DecentralTerms& terms) {
+  return std::make_unique<Elastic>(settings, node, learner, terms);
 }
 
 }  // namespace shoal

@@ -21,6 +21,7 @@
 
 #include "decentral/algorithm.h"
 #include "decentral/difference_mean.h"
+#include "decentral/neighbours.h"
 #include "encoded/encoder.h"
 #include "runtime/slices.h"
 #include "runtime/task_group.h"
@@ -28,19 +29,20 @@
 namespace shoal {
 namespace {
 
-class DifferenceMixing final : public DecentralAlgorithm {
+class DifferenceMixing final : public AlgorithmOf<NeighboursSettings> {
  public:
-  DifferenceMixing(Node& node, const Learner& learner, const DecentralTerms& terms)
-      : DecentralAlgorithm(node, learner, terms),
+  DifferenceMixing(const NeighboursSettings& settings, Node& node, const Learner& learner,
+                   const DecentralTerms& terms)
+      : AlgorithmOf(settings, node, learner, terms),
         encoder_(node.endpoint, {Encoding(), node.env.seed()}, model_pieces(learner), substance_),
         own_(model_arena()),
         difference_(model_arena()) {
-    std::vector<Encoding> encodings = model_encodings(terms.encode, learner);
+    std::vector<Encoding> encodings = model_encodings(terms.recipe.encode, learner);
     for (Encoding& one : encodings) one.feedback = false;
     encoder_.choose(encodings);
-    gamma_ = mix_rate(terms.peering, terms.encode.as);
-    for (const LayerEncoding& one : terms.encode.layers)
-      gamma_ = std::min(gamma_, mix_rate(terms.peering, one.as));
+    gamma_ = mix_rate(settings, terms.recipe.encode.as);
+    for (const LayerEncoding& one : terms.recipe.encode.layers)
+      gamma_ = std::min(gamma_, mix_rate(settings, one.as));
   }
 
   void view_over() override { whole_ = true; }
@@ -68,9 +70,8 @@ class DifferenceMixing final : public DecentralAlgorithm {
   Task<void> begin_exchange(TrainingRound& round) {
     there_ = true;
     neighbours_.clear();
-    if (round.t().value() % terms_.peering.tau != 0) co_return;
-    const Graph graph =
-        graph_of(terms_.peering.topology, round.context.size(), round.env().seed(), 0);
+    if (round.t().value() % settings_.local_steps != 0) co_return;
+    const Graph graph = graph_of(settings_.topology, round.context.size(), round.env().seed(), 0);
     const Mixing mixing = metropolis(graph);
     const std::uint32_t own = round.context.group.rank.value();
     for (const Rank r : graph[own]) {
@@ -168,9 +169,10 @@ class DifferenceMixing final : public DecentralAlgorithm {
 
 }  // namespace
 
-std::unique_ptr<DecentralAlgorithm> make_encoded_neighbours(Node& node, const Learner& learner,
+std::unique_ptr<DecentralAlgorithm> make_encoded_neighbours(const NeighboursSettings& settings,
+                                                            Node& node, const Learner& learner,
                                                             const DecentralTerms& terms) {
-  return std::make_unique<DifferenceMixing>(node, learner, terms);
+  return std::make_unique<DifferenceMixing>(settings, node, learner, terms);
 }
 
 }  // namespace shoal

@@ -17,6 +17,8 @@
 // Failure: the weights of lost workers, and of messages under way when a view ended, are
 //   compensated: the weights of the remaining workers are scaled to a sum of 1. A newcomer gets the
 //   mean weight.
+#include "decentral/gossip.h"
+
 #include <cstring>
 #include <numeric>
 #include <utility>
@@ -34,10 +36,11 @@ namespace {
 
 constexpr Elements kWeightElements{sizeof(double) / sizeof(float)};
 
-class Gossip final : public DecentralAlgorithm {
+class Gossip final : public AlgorithmOf<GossipSettings> {
  public:
-  Gossip(Node& node, const Learner& learner, const DecentralTerms& terms)
-      : DecentralAlgorithm(node, learner, terms),
+  Gossip(const GossipSettings& settings, Node& node, const Learner& learner,
+         const DecentralTerms& terms)
+      : AlgorithmOf(settings, node, learner, terms),
         sender_(node, N_ + kWeightElements, substance_),
         kept_weight_(node.endpoint, kWeightElements, substance_) {}
 
@@ -82,7 +85,7 @@ class Gossip final : public DecentralAlgorithm {
       if (!more) break;
       co_await round.step();
       co_await mix_in(round);
-      if (random.chance(terms_.peering.gossip)) co_await send_to_somebody(round, random);
+      if (random.chance(settings_.probability)) co_await send_to_somebody(round, random);
     }
     co_await sender_.until_all_came(round);
     co_await mix_in(round);
@@ -94,8 +97,8 @@ class Gossip final : public DecentralAlgorithm {
     co_await copy(context.node.env, out, model);
     if (context.alone()) co_return;
     co_await mix(context.node.env, out, weight_, out, 0);
-    co_await all_reduce_in_pieces(terms_.exchange, context.group, out, sum(), scratch(), operation,
-                                  kModelPiece);
+    co_await all_reduce_in_pieces(terms_.recipe.exchange, context.group, out, sum(), scratch(),
+                                  operation, kModelPiece);
     co_await copy(context.node.env, out, sum());
   }
 
@@ -110,8 +113,8 @@ class Gossip final : public DecentralAlgorithm {
   }
 
   Task<void> send_to_somebody(TrainingRound& round, Random& random) {
-    const Graph graph = graph_of(terms_.peering.topology, round.context.size(), round.env().seed(),
-                                 round.t().value());
+    const Graph graph =
+        graph_of(settings_.topology, round.context.size(), round.env().seed(), round.t().value());
     const std::vector<Rank>& peers = graph[round.context.group.rank.value()];
     if (peers.empty()) co_return;
     const Rank to = peers[random.below(peers.size())];
@@ -154,9 +157,10 @@ class Gossip final : public DecentralAlgorithm {
 
 }  // namespace
 
-std::unique_ptr<DecentralAlgorithm> make_gossip(Node& node, const Learner& learner,
-                                                const DecentralTerms& terms) {
-  return std::make_unique<Gossip>(node, learner, terms);
+std::unique_ptr<DecentralAlgorithm> make_algorithm(const GossipSettings& settings, Node& node,
+                                                   const Learner& learner,
+                                                   const DecentralTerms& terms) {
+  return std::make_unique<Gossip>(settings, node, learner, terms);
 }
 
 }  // namespace shoal

@@ -17,6 +17,8 @@
 // Deviations: threads join after B samples, so that a view can end: choose a large B. The ledger
 //   determines the order in which a thread takes samples. The step size is the schedule's.
 // Failure: as average.cc. A lost worker's threads are lost with it.
+#include "decentral/hogwild.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -37,10 +39,12 @@ void require_plain(const Rule& rule) {
                   describe(rule)));
 }
 
-class Hogwild final : public DecentralAlgorithm {
+class Hogwild final : public AlgorithmOf<HogwildSettings> {
  public:
-  Hogwild(Node& node, const Learner& learner, const DecentralTerms& terms)
-      : DecentralAlgorithm(node, learner, terms), exchange_(node, learner, terms) {
+  Hogwild(const HogwildSettings& settings, Node& node, const Learner& learner,
+          const DecentralTerms& terms)
+      : AlgorithmOf(settings, node, learner, terms),
+        exchange_(node, learner, terms, settings.local_steps, settings.overlap_steps) {
     require_plain(terms.rule);
   }
 
@@ -48,7 +52,7 @@ class Hogwild final : public DecentralAlgorithm {
 
   Task<void> run(TrainingRound& round) override {
     const MeanExchange::Change as_it_is;
-    const std::uint32_t threads = std::max(terms_.peering.learners, 1U);
+    const std::uint32_t threads = std::max(settings_.learners, 1U);
     while (true) {
       const bool more = co_await round.next();
       if (!more) break;
@@ -65,9 +69,10 @@ class Hogwild final : public DecentralAlgorithm {
 
 }  // namespace
 
-std::unique_ptr<DecentralAlgorithm> make_hogwild(Node& node, const Learner& learner,
-                                                 const DecentralTerms& terms) {
-  return std::make_unique<Hogwild>(node, learner, terms);
+std::unique_ptr<DecentralAlgorithm> make_algorithm(const HogwildSettings& settings, Node& node,
+                                                   const Learner& learner,
+                                                   const DecentralTerms& terms) {
+  return std::make_unique<Hogwild>(settings, node, learner, terms);
 }
 
 }  // namespace shoal

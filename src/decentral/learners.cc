@@ -25,6 +25,8 @@
 // Failure: the changes of a lost worker's z since the last mean are lost. A newcomer's learners
 //   begin at the z that it is given, and all do so after a resume: a checkpoint has each worker's
 //   z.
+#include "decentral/learners.h"
+
 #include <algorithm>
 #include <deque>
 #include <numeric>
@@ -42,10 +44,11 @@ namespace {
 constexpr std::uint64_t kTrialRounds = 6;  // for each number of learners; the first is not timed
 constexpr double kGain = 1.05;
 
-class CentralAverage final : public DecentralAlgorithm {
+class CentralAverage final : public AlgorithmOf<LearnersSettings> {
  public:
-  CentralAverage(Node& node, const Learner& learner, const DecentralTerms& terms)
-      : DecentralAlgorithm(node, learner, terms),
+  CentralAverage(const LearnersSettings& settings, Node& node, const Learner& learner,
+                 const DecentralTerms& terms)
+      : AlgorithmOf(settings, node, learner, terms),
         all_(learner.layout().all()),
         sum_(model_arena()),
         before_(model_arena()),
@@ -55,7 +58,7 @@ class CentralAverage final : public DecentralAlgorithm {
     (void)model;
     if (snapshot.newcomers[context.group.rank.value()]) begun_ = 0;
     rounds_ = 0;
-    const std::uint32_t asked = terms_.peering.learners;
+    const std::uint32_t asked = settings_.learners;
     k_ = asked > 0 ? asked : 1;
     trial_ = Trial();
     co_return;
@@ -74,8 +77,8 @@ class CentralAverage final : public DecentralAlgorithm {
       if (moved > 0) co_await move_center(round);
       if (moved < k_) break;
       ++rounds_;
-      if (rounds_ % terms_.peering.tau == 0) co_await meet_others(round);
-      if (terms_.peering.learners == 0 && !trial_.over) co_await tune(round);
+      if (rounds_ % settings_.local_steps == 0) co_await meet_others(round);
+      if (settings_.learners == 0 && !trial_.over) co_await tune(round);
     }
   }
 
@@ -121,7 +124,7 @@ class CentralAverage final : public DecentralAlgorithm {
 
   // w_j <- w_j - c_j;   sum <- sum + c_j
   Task<void> correct(TrainingRound& round, Trained& one) {
-    const double asked = terms_.peering.alpha;
+    const double asked = settings_.alpha;
     const auto alpha = static_cast<float>(asked < 0 ? 1 / static_cast<double>(k_) : asked);
     const std::span<float> w = one.state.range(Elements(0), N_).data();
     const std::span<const float> z = round.model().data();
@@ -141,7 +144,8 @@ class CentralAverage final : public DecentralAlgorithm {
   }
 
   Task<void> move_center(TrainingRound& round) {
-    const auto mu = static_cast<float>(block_momentum(terms_.peering, round.context.size()));
+    const auto mu =
+        static_cast<float>(block_momentum(settings_.block_momentum, round.context.size()));
     const std::size_t parameters = round.replica.N.value();
     const std::span<float> z = round.model().data();
     const std::span<float> before = before_.all().data();
@@ -169,7 +173,7 @@ class CentralAverage final : public DecentralAlgorithm {
   Task<void> meet_others(TrainingRound& round) {
     if (round.context.alone()) co_return;
     co_await round.context.with_others(
-        mean_of_all(round.context, terms_.exchange, round.model(), mean_.all(), scratch()));
+        mean_of_all(round.context, terms_.recipe.exchange, round.model(), mean_.all(), scratch()));
     const std::span<float> z = round.model().data();
     const std::span<float> before = before_.all().data();
     const std::span<const float> mean = mean_.all().data();
@@ -228,9 +232,10 @@ class CentralAverage final : public DecentralAlgorithm {
 
 }  // namespace
 
-std::unique_ptr<DecentralAlgorithm> make_learners(Node& node, const Learner& learner,
-                                                  const DecentralTerms& terms) {
-  return std::make_unique<CentralAverage>(node, learner, terms);
+std::unique_ptr<DecentralAlgorithm> make_algorithm(const LearnersSettings& settings, Node& node,
+                                                   const Learner& learner,
+                                                   const DecentralTerms& terms) {
+  return std::make_unique<CentralAverage>(settings, node, learner, terms);
 }
 
 }  // namespace shoal

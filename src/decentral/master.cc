@@ -18,6 +18,8 @@
 // Deviations: the surveys that describe the system give no equations: these are ours. The master
 //   sends to all, not by a tree.
 // Failure: an exchange that a loss interrupts is left out.
+#include "decentral/master.h"
+
 #include <utility>
 #include <vector>
 
@@ -32,10 +34,11 @@ namespace {
 
 constexpr Rank kMaster{0};
 
-class DrawnToMaster final : public DecentralAlgorithm {
+class DrawnToMaster final : public AlgorithmOf<MasterSettings> {
  public:
-  DrawnToMaster(Node& node, const Learner& learner, const DecentralTerms& terms)
-      : DecentralAlgorithm(node, learner, terms),
+  DrawnToMaster(const MasterSettings& settings, Node& node, const Learner& learner,
+                const DecentralTerms& terms)
+      : AlgorithmOf(settings, node, learner, terms),
         questions_(node, N_, substance_, kModel),
         answers_(node, N_, substance_, kAnswer),
         asked_(model_arena()),
@@ -83,7 +86,7 @@ class DrawnToMaster final : public DecentralAlgorithm {
       co_await penalize(round);
       co_await round.update();
       co_await round.done();
-      if (++since < terms_.peering.tau) continue;
+      if (++since < settings_.local_steps) continue;
       const std::optional<ReceivedModel> answer = answers_.next();
       if (answer) co_await follow(round, *answer);
       if (under_way_) continue;
@@ -96,7 +99,7 @@ class DrawnToMaster final : public DecentralAlgorithm {
  private:
   Task<void> penalize(TrainingRound& round) {
     const auto samples = static_cast<float>(round.score().samples);
-    const float lambda = static_cast<float>(terms_.peering.penalty) * samples;
+    const float lambda = static_cast<float>(settings_.penalty) * samples;
     if (lambda == 0) co_return;
     const Range gradient = round.replica.g().all();
     const std::span<float> g = gradient.data();
@@ -119,7 +122,7 @@ class DrawnToMaster final : public DecentralAlgorithm {
   }
 
   Task<void> follow(TrainingRound& round, const ReceivedModel& answer) {
-    const auto gamma = static_cast<float>(terms_.peering.extrapolate);
+    const auto gamma = static_cast<float>(settings_.extrapolate);
     const std::span<const float> m = answer.numbers(N_);
     const std::span<float> before = mean_.all().data();
     const std::span<float> e = ahead_.all().data();
@@ -127,7 +130,7 @@ class DrawnToMaster final : public DecentralAlgorithm {
     const std::span<float> w = round.model().data();
     ConservationProbe move(round);
     move.of(round.model());
-    move.of(mean_.all(), -terms_.peering.extrapolate);
+    move.of(mean_.all(), -settings_.extrapolate);
     const SliceWork work = [&](std::size_t from, std::size_t to) {
       for (std::size_t i = from; i < to; ++i) {
         e[i] = m[i] + gamma * (m[i] - before[i]);
@@ -189,9 +192,10 @@ class DrawnToMaster final : public DecentralAlgorithm {
 
 }  // namespace
 
-std::unique_ptr<DecentralAlgorithm> make_master(Node& node, const Learner& learner,
-                                                const DecentralTerms& terms) {
-  return std::make_unique<DrawnToMaster>(node, learner, terms);
+std::unique_ptr<DecentralAlgorithm> make_algorithm(const MasterSettings& settings, Node& node,
+                                                   const Learner& learner,
+                                                   const DecentralTerms& terms) {
+  return std::make_unique<DrawnToMaster>(settings, node, learner, terms);
 }
 
 }  // namespace shoal

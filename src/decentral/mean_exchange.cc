@@ -8,10 +8,11 @@
 #include "runtime/slices.h"
 
 namespace shoal {
-MeanExchange::MeanExchange(Node& node, const Learner& learner, const DecentralTerms& terms)
-    : terms_(terms), sum_(node, learner) {
+MeanExchange::MeanExchange(Node& node, const Learner& learner, const DecentralTerms& terms,
+                           std::uint32_t local_steps, std::uint32_t overlap_steps)
+    : terms_(terms), local_steps_(local_steps), overlap_steps_(overlap_steps), sum_(node, learner) {
   if (late()) copied_.emplace(node.endpoint, learner.layout().averaged(), learner.substance());
-  if (encodes(terms.encode)) differences_.emplace(node, learner, terms);
+  if (encodes(terms.recipe.encode)) differences_.emplace(node, learner, terms);
 }
 
 void MeanExchange::forget() {
@@ -25,14 +26,14 @@ std::vector<PerWorkerArray> MeanExchange::own() {
 
 // The count of steps does not include this one yet.
 Task<void> MeanExchange::update(TrainingRound& round, const Change& change) {
-  const std::uint64_t since = (round.t().value() + 1) % terms_.peering.tau;
+  const std::uint64_t since = (round.t().value() + 1) % local_steps_;
   FusedPass fused;
   if (late() && !terms_.audit && !differences_) {
     if (since == 0) {
       fused.after = copy_part(round);
       fused.arrays = 1;
       copied_along_ = true;
-    } else if (since == terms_.peering.overlap_steps && under_way_) {
+    } else if (since == overlap_steps_ && under_way_) {
       co_await round.context.with_others(until_formed());
       fused.after = move_part(round, change);
       fused.arrays = arrays_of_move(change);
@@ -43,8 +44,7 @@ Task<void> MeanExchange::update(TrainingRound& round, const Change& change) {
 }
 
 Task<bool> MeanExchange::after_step(TrainingRound& round, const Change& change) {
-  const Peering& p = terms_.peering;
-  const std::uint64_t since = round.t().value() % p.tau;
+  const std::uint64_t since = round.t().value() % local_steps_;
   if (since == 0) {
     if (late() && !std::exchange(copied_along_, false))
       co_await copy(round.env(), copied_->all(), round.model());
@@ -53,7 +53,7 @@ Task<bool> MeanExchange::after_step(TrainingRound& round, const Change& change) 
     round.spawn(form(round));
   }
   bool ended = false;
-  if (since == p.overlap_steps) ended = co_await end(round, change);
+  if (since == overlap_steps_) ended = co_await end(round, change);
   co_return ended;
 }
 
@@ -63,7 +63,8 @@ Task<void> MeanExchange::form(TrainingRound& round) {
         differences_->form(round.context, round.t(), given(round), sum_.all(), sum_.scratch()));
     sum_.is_mean();
   } else {
-    co_await round.context.with_others(sum_.form(round.context, terms_.exchange, given(round)));
+    co_await round.context.with_others(
+        sum_.form(round.context, terms_.recipe.exchange, given(round)));
   }
   formed_ = true;
   changed_.notify_all();

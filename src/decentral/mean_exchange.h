@@ -33,7 +33,9 @@ class MeanExchange {
   // which is the same on all. Empty: to the mean.
   using Change = std::function<void(const Met& met, std::size_t at, std::size_t n)>;
 
-  MeanExchange(Node& node, const Learner& learner, const DecentralTerms& terms);
+  // Every so many steps, of which the first `overlap_steps` go on while the mean is formed.
+  MeanExchange(Node& node, const Learner& learner, const DecentralTerms& terms,
+               std::uint32_t local_steps, std::uint32_t overlap_steps);
 
   // TrainingRound::update(), and work that is due at its end, in one pass. `change` may be empty.
   Task<void> update(TrainingRound& round, const Change& change);
@@ -47,7 +49,7 @@ class MeanExchange {
   std::vector<PerWorkerArray> own();
 
  private:
-  bool late() const { return terms_.peering.overlap_steps > 0; }
+  bool late() const { return overlap_steps_ > 0; }
   // This member's term: the model, or a copy of it if training goes on meanwhile.
   Range given(TrainingRound& round) { return late() ? copied_->all() : round.model(); }
   SliceWork copy_part(TrainingRound& round);
@@ -58,6 +60,8 @@ class MeanExchange {
   Task<void> move(TrainingRound& round, const Change& change);
 
   const DecentralTerms& terms_;
+  const std::uint32_t local_steps_;
+  const std::uint32_t overlap_steps_;
   ModelSum sum_;                               // of all members' terms
   std::optional<Arena> copied_;                // if training goes on meanwhile
   std::optional<DifferenceMean> differences_;  // if differences are sent, not models

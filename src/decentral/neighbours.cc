@@ -12,12 +12,14 @@
 // The result is the mean of all models, which moves as SGD does.
 // Encoded: encoded_neighbours.cc.
 // Failure: the graph of the next view consists of its members only, with new weights.
-#include "collective/neighbours.h"
+#include "decentral/neighbours.h"
 
+#include <algorithm>
 #include <deque>
 #include <utility>
 #include <vector>
 
+#include "collective/neighbours.h"
 #include "decentral/algorithm.h"
 #include "decentral/audit.h"
 #include "runtime/slices.h"
@@ -25,9 +27,9 @@
 namespace shoal {
 namespace {
 
-class NeighbourMixing final : public DecentralAlgorithm {
+class NeighbourMixing final : public AlgorithmOf<NeighboursSettings> {
  public:
-  using DecentralAlgorithm::DecentralAlgorithm;
+  using AlgorithmOf::AlgorithmOf;
 
   Task<void> run(TrainingRound& round) override {
     while (true) {
@@ -47,15 +49,15 @@ class NeighbourMixing final : public DecentralAlgorithm {
 
  private:
   void begin_exchange(TrainingRound& round) {
-    const std::uint64_t step = round.t().value() / terms_.peering.tau;
+    const std::uint64_t step = round.t().value() / settings_.local_steps;
     const Graph graph =
-        graph_of(terms_.peering.topology, round.context.size(), round.env().seed(), step);
+        graph_of(settings_.topology, round.context.size(), round.env().seed(), step);
     const Mixing mixing = metropolis(graph);
     const std::uint32_t own = round.context.group.rank.value();
     neighbours_.clear();
     weights_ = {static_cast<float>(mixing[own][own])};
     there_ = true;
-    if (round.t().value() % terms_.peering.tau != 0) weights_ = {1.0F};
+    if (round.t().value() % settings_.local_steps != 0) weights_ = {1.0F};
     if (weights_[0] == 1.0F) return;
     for (const Rank r : graph[own]) {
       while (rooms_.size() <= neighbours_.size())
@@ -102,10 +104,16 @@ class NeighbourMixing final : public DecentralAlgorithm {
 
 }  // namespace
 
-std::unique_ptr<DecentralAlgorithm> make_neighbours(Node& node, const Learner& learner,
-                                                    const DecentralTerms& terms) {
-  if (encodes(terms.encode)) return make_encoded_neighbours(node, learner, terms);
-  return std::make_unique<NeighbourMixing>(node, learner, terms);
+double mix_rate(const NeighboursSettings& settings, const Encoding& encoding) {
+  if (settings.mix_rate >= 0) return settings.mix_rate;
+  return traits(encoding).mix_rate;
+}
+
+std::unique_ptr<DecentralAlgorithm> make_algorithm(const NeighboursSettings& settings, Node& node,
+                                                   const Learner& learner,
+                                                   const DecentralTerms& terms) {
+  if (encodes(terms.recipe.encode)) return make_encoded_neighbours(settings, node, learner, terms);
+  return std::make_unique<NeighbourMixing>(settings, node, learner, terms);
 }
 
 }  // namespace shoal

@@ -18,6 +18,8 @@
 // Deviations: the rank decides which workers are active, and only edges of the topology between
 //   active and passive workers count, so that any topology will do.
 // Failure: an exchange that a new view interrupts may have moved only one of the two models.
+#include "decentral/pairs.h"
+
 #include <deque>
 #include <utility>
 #include <vector>
@@ -29,10 +31,11 @@
 namespace shoal {
 namespace {
 
-class Pairs final : public DecentralAlgorithm {
+class Pairs final : public AlgorithmOf<PairsSettings> {
  public:
-  Pairs(Node& node, const Learner& learner, const DecentralTerms& terms)
-      : DecentralAlgorithm(node, learner, terms),
+  Pairs(const PairsSettings& settings, Node& node, const Learner& learner,
+        const DecentralTerms& terms)
+      : AlgorithmOf(settings, node, learner, terms),
         state_(node.endpoint, learner.layout().all(), substance_),
         theirs_(model_arena()) {}
 
@@ -49,7 +52,7 @@ class Pairs final : public DecentralAlgorithm {
       co_await copy(round.env(), state_.all(), round.replica.w());
       let_go();
       co_await round.gradient_at(state_.all());
-      const bool due = (round.t().value() + 1) % terms_.peering.tau == 0;
+      const bool due = (round.t().value() + 1) % settings_.local_steps == 0;
       if (active && due) co_await meet_somebody(round, random);
       co_await turn();
       co_await take_rest(round);
@@ -78,8 +81,8 @@ class Pairs final : public DecentralAlgorithm {
   }
 
   std::vector<Rank> passive_neighbours(TrainingRound& round) {
-    const Graph graph = graph_of(terms_.peering.topology, round.context.size(), round.env().seed(),
-                                 round.t().value());
+    const Graph graph =
+        graph_of(settings_.topology, round.context.size(), round.env().seed(), round.t().value());
     std::vector<Rank> passive;
     for (const Rank r : graph[round.context.group.rank.value()])
       if (r.value() % 2 == 1) passive.push_back(r);
@@ -136,9 +139,10 @@ class Pairs final : public DecentralAlgorithm {
 
 }  // namespace
 
-std::unique_ptr<DecentralAlgorithm> make_pairs(Node& node, const Learner& learner,
-                                               const DecentralTerms& terms) {
-  return std::make_unique<Pairs>(node, learner, terms);
+std::unique_ptr<DecentralAlgorithm> make_algorithm(const PairsSettings& settings, Node& node,
+                                                   const Learner& learner,
+                                                   const DecentralTerms& terms) {
+  return std::make_unique<Pairs>(settings, node, learner, terms);
 }
 
 }  // namespace shoal

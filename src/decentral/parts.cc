@@ -20,6 +20,8 @@
 // Deviations: the paper adds gradients to the models when they arrive; here they go through the
 //   worker's optimizer, together with its own next gradient.
 // Failure: part of the sums of an interrupted round is lost; the models then differ by that much.
+#include "decentral/parts.h"
+
 #include <deque>
 #include <utility>
 #include <vector>
@@ -31,10 +33,11 @@
 namespace shoal {
 namespace {
 
-class PartialExchange final : public DecentralAlgorithm {
+class PartialExchange final : public AlgorithmOf<PartsSettings> {
  public:
-  PartialExchange(Node& node, const Learner& learner, const DecentralTerms& terms)
-      : DecentralAlgorithm(node, learner, terms), sender_(node, N_, substance_) {}
+  PartialExchange(const PartsSettings& settings, Node& node, const Learner& learner,
+                  const DecentralTerms& terms)
+      : AlgorithmOf(settings, node, learner, terms), sender_(node, N_, substance_) {}
 
   Task<void> begin(ViewContext& context, Range model, const MembershipSnapshot& snapshot) override {
     (void)model, (void)snapshot;
@@ -45,7 +48,7 @@ class PartialExchange final : public DecentralAlgorithm {
 
   Task<void> run(TrainingRound& round) override {
     sender_.listen(round, Keep::All);
-    p_ = std::min(gradient_parts(terms_.peering, round.context.size()), round.replica.N.value());
+    p_ = std::min(gradient_parts(settings_, round.context.size()), round.replica.N.value());
     r_ = 0;
     heard_.assign(round.context.size(), 0);
     while (past_.size() < p_) past_.emplace_back(round.replica.N, substance_);
@@ -84,7 +87,7 @@ class PartialExchange final : public DecentralAlgorithm {
     for (std::uint64_t d = 1; d < P; ++d)
       co_await send(round, Rank(static_cast<std::uint32_t>((own + d) % P)), (r_ + d) % p_);
     ++r_;
-    if (!terms_.peering.in_step) co_return co_await add_all(round);
+    if (settings_.pace == WorkerPace::Async) co_return co_await add_all(round);
     for (std::uint64_t d = 1; d < P; ++d) {
       const Rank from(static_cast<std::uint32_t>((own + d) % P));
       const ReceivedModel message = co_await sender_.next_from(round, from);
@@ -94,7 +97,7 @@ class PartialExchange final : public DecentralAlgorithm {
   }
 
   Task<void> send(TrainingRound& round, Rank to, std::uint64_t part) {
-    if (!terms_.peering.in_step) co_await sender_.until_sent(round, to);
+    if (settings_.pace == WorkerPace::Async) co_await sender_.until_sent(round, to);
     AsyncSender::Outgoing& message = sender_.blank();
     std::vector<std::span<const float>> rounds;
     for (std::uint64_t r = 0; r < std::min(r_ + 1, p_); ++r)
@@ -138,9 +141,15 @@ class PartialExchange final : public DecentralAlgorithm {
 
 }  // namespace
 
-std::unique_ptr<DecentralAlgorithm> make_parts(Node& node, const Learner& learner,
-                                               const DecentralTerms& terms) {
-  return std::make_unique<PartialExchange>(node, learner, terms);
+std::uint64_t gradient_parts(const PartsSettings& settings, std::uint64_t workers) {
+  if (settings.partitions > 0) return settings.partitions;
+  return workers > 2 ? workers - 1 : 1;
+}
+
+std::unique_ptr<DecentralAlgorithm> make_algorithm(const PartsSettings& settings, Node& node,
+                                                   const Learner& learner,
+                                                   const DecentralTerms& terms) {
+  return std::make_unique<PartialExchange>(settings, node, learner, terms);
 }
 
 }  // namespace shoal

@@ -18,6 +18,8 @@
 // The result is the mean of all models.
 // Deviations: the paper's replicas may scatter gradients as well; those are parts.cc and stream.cc.
 // Failure: messages under way are lost; the graph of the next view consists of its members only.
+#include "decentral/scatter.h"
+
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -30,10 +32,11 @@
 namespace shoal {
 namespace {
 
-class ScatterGather final : public DecentralAlgorithm {
+class ScatterGather final : public AlgorithmOf<ScatterSettings> {
  public:
-  ScatterGather(Node& node, const Learner& learner, const DecentralTerms& terms)
-      : DecentralAlgorithm(node, learner, terms), sender_(node, N_, substance_) {}
+  ScatterGather(const ScatterSettings& settings, Node& node, const Learner& learner,
+                const DecentralTerms& terms)
+      : AlgorithmOf(settings, node, learner, terms), sender_(node, N_, substance_) {}
 
   Task<void> begin(ViewContext& context, Range model, const MembershipSnapshot& snapshot) override {
     (void)model, (void)snapshot;
@@ -48,9 +51,9 @@ class ScatterGather final : public DecentralAlgorithm {
       const bool more = co_await round.next();
       if (!more) break;
       co_await round.step();
-      if (round.t().value() % terms_.peering.tau != 0) continue;
-      const Graph graph = graph_of(terms_.peering.topology, round.context.size(),
-                                   round.env().seed(), round.t().value() / terms_.peering.tau);
+      if (round.t().value() % settings_.local_steps != 0) continue;
+      const Graph graph = graph_of(settings_.topology, round.context.size(), round.env().seed(),
+                                   round.t().value() / settings_.local_steps);
       co_await scatter(round, graph);
       co_await gather(round, graph);
     }
@@ -61,7 +64,7 @@ class ScatterGather final : public DecentralAlgorithm {
   }
 
  private:
-  bool in_step() const { return terms_.peering.in_step; }
+  bool in_step() const { return settings_.pace == WorkerPace::Sync; }
 
   Task<void> scatter(TrainingRound& round, const Graph& graph) {
     std::vector<Rank> to = graph[round.context.group.rank.value()];
@@ -110,9 +113,10 @@ class ScatterGather final : public DecentralAlgorithm {
 
 }  // namespace
 
-std::unique_ptr<DecentralAlgorithm> make_scatter(Node& node, const Learner& learner,
-                                                 const DecentralTerms& terms) {
-  return std::make_unique<ScatterGather>(node, learner, terms);
+std::unique_ptr<DecentralAlgorithm> make_algorithm(const ScatterSettings& settings, Node& node,
+                                                   const Learner& learner,
+                                                   const DecentralTerms& terms) {
+  return std::make_unique<ScatterGather>(settings, node, learner, terms);
 }
 
 }  // namespace shoal

@@ -23,6 +23,8 @@
 // Deviations: the transport loses nothing and sends gradients whole; --drop-probability drops them
 //   at the sender instead. They go through the receiver's optimizer, with its own next gradient.
 // Failure: the algorithm tolerates lost gradients.
+#include "decentral/stream.h"
+
 #include <memory>
 #include <utility>
 #include <vector>
@@ -36,10 +38,11 @@
 namespace shoal {
 namespace {
 
-class GradientStream final : public DecentralAlgorithm {
+class GradientStream final : public AlgorithmOf<StreamSettings> {
  public:
-  GradientStream(Node& node, const Learner& learner, const DecentralTerms& terms)
-      : DecentralAlgorithm(node, learner, terms),
+  GradientStream(const StreamSettings& settings, Node& node, const Learner& learner,
+                 const DecentralTerms& terms)
+      : AlgorithmOf(settings, node, learner, terms),
         encoder_(encoder_of(node, learner, terms)),
         sender_(node, most(learner), substance_) {}
 
@@ -82,12 +85,12 @@ class GradientStream final : public DecentralAlgorithm {
   }
 
   Task<void> send(TrainingRound& round, Random& random) {
-    const Graph graph = graph_of(terms_.peering.topology, round.context.size(), round.env().seed(),
-                                 round.t().value());
+    const Graph graph =
+        graph_of(settings_.topology, round.context.size(), round.env().seed(), round.t().value());
     std::vector<Rank> to = graph[round.context.group.rank.value()];
     peers_ = to.size();
     std::erase_if(to, [&](Rank r) {
-      return random.chance(terms_.peering.drop_probability) || (!encoder_ && sender_.under_way(r));
+      return random.chance(settings_.drop_probability) || (!encoder_ && sender_.under_way(r));
     });
     if (encoder_) co_return co_await send_encoded(round, to);
     if (to.empty()) co_return;
@@ -144,11 +147,11 @@ class GradientStream final : public DecentralAlgorithm {
 
   static std::unique_ptr<Encoder> encoder_of(Node& node, const Learner& learner,
                                              const DecentralTerms& terms) {
-    if (!encodes(terms.encode)) return nullptr;
+    if (!encodes(terms.recipe.encode)) return nullptr;
     const EncoderOptions options{Encoding(), node.env.seed()};
     auto encoder =
         std::make_unique<Encoder>(node.endpoint, options, learner.pieces(), learner.substance());
-    encoder->choose(encodings_of(terms.encode, learner));
+    encoder->choose(encodings_of(terms.recipe.encode, learner));
     return encoder;
   }
   // The largest message in numbers; messages are padded to whole numbers.
@@ -166,9 +169,10 @@ class GradientStream final : public DecentralAlgorithm {
 
 }  // namespace
 
-std::unique_ptr<DecentralAlgorithm> make_stream(Node& node, const Learner& learner,
-                                                const DecentralTerms& terms) {
-  return std::make_unique<GradientStream>(node, learner, terms);
+std::unique_ptr<DecentralAlgorithm> make_algorithm(const StreamSettings& settings, Node& node,
+                                                   const Learner& learner,
+                                                   const DecentralTerms& terms) {
+  return std::make_unique<GradientStream>(settings, node, learner, terms);
 }
 
 }  // namespace shoal

@@ -253,7 +253,7 @@ void TrainingRound::begin_report() {
 // With replacement, the share gives only the number of samples; this worker draws them.
 std::vector<SampleId> TrainingRound::samples_of(const Share& share) {
   std::vector<SampleId> samples = replica.ledger.samples(share);
-  if (!terms.peering.bagging) return samples;
+  if (!draws_samples(terms.recipe.algorithm)) return samples;
   const std::uint64_t all = replica.ledger.samples_per_epoch();
   for (std::size_t i = 0; i < samples.size(); ++i)
     samples[i] = env().random(Purpose::Bagging, share.epoch * all + share.at + i).below(all);

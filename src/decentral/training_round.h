@@ -23,10 +23,10 @@
 
 #include "collective/group.h"
 #include "data/ledger.h"
+#include "decentral/options.h"
 #include "learner/learner.h"
 #include "optim/rule.h"
 #include "optim/update.h"
-#include "recipe/recipe.h"
 #include "replica/journal.h"
 #include "replica/replica.h"
 #include "runtime/node.h"
@@ -40,9 +40,7 @@ namespace shoal {
 struct DecentralTerms {
   std::uint64_t batch = 32;   // B, of a worker
   std::uint64_t workers = 1;  // that are expected
-  Peering peering{};
-  Exchange exchange = Exchange::Direct;  // of sums over all
-  Encode encode{};
+  Decentral recipe{};
   Rule rule{};
   std::function<double(Step)> eta;
   std::vector<Segment> segments;
@@ -160,7 +158,7 @@ class TrainingRound {
   void ask_ahead(std::uint64_t left);
   Task<void> ask();
   Task<void> until_answered();
-  bool in_step() const { return terms.peering.in_step; }
+  bool in_step() const { return shoal::in_step(terms.recipe.algorithm); }
 
   Learner& learner_;
   Journal* journal_;

@@ -19,21 +19,26 @@
 //   2020.
 // Failure: the tree of the next view consists of its members only. A lost root takes with it the
 //   changes that it had not passed on.
-#include "collective/tree.h"
+#include "decentral/tree.h"
 
 #include <utility>
 #include <vector>
 
+#include "collective/tree.h"
 #include "decentral/algorithm.h"
 #include "decentral/async_sender.h"
 
 namespace shoal {
 namespace {
 
-class ElasticTree final : public DecentralAlgorithm {
+// In a tree the number of those that a model meets does not grow with the number of all.
+constexpr double kAlpha = 0.9 / 3;
+
+class ElasticTree final : public AlgorithmOf<TreeSettings> {
  public:
-  ElasticTree(Node& node, const Learner& learner, const DecentralTerms& terms)
-      : DecentralAlgorithm(node, learner, terms), sender_(node, N_, substance_) {}
+  ElasticTree(const TreeSettings& settings, Node& node, const Learner& learner,
+              const DecentralTerms& terms)
+      : AlgorithmOf(settings, node, learner, terms), sender_(node, N_, substance_) {}
 
   Task<void> begin(ViewContext& context, Range model, const MembershipSnapshot& snapshot) override {
     (void)model, (void)snapshot;
@@ -44,7 +49,7 @@ class ElasticTree final : public DecentralAlgorithm {
     if (own > 0) up_.emplace_back((own - 1) / 2);
     for (std::uint32_t child = 2 * own + 1; child <= 2 * own + 2; ++child)
       if (child < context.size()) down_.emplace_back(child);
-    alpha_ = elastic_alpha(terms_.peering, context.size());
+    alpha_ = settings_.alpha >= 0 ? settings_.alpha : kAlpha;
     co_return;
   }
   void view_over() override { sender_.view_over(); }
@@ -78,10 +83,10 @@ class ElasticTree final : public DecentralAlgorithm {
   }
 
  private:
-  bool in_step() const { return terms_.peering.in_step; }
-  std::uint32_t tau_up() const { return terms_.peering.tau; }
+  bool in_step() const { return settings_.pace == WorkerPace::Sync; }
+  std::uint32_t tau_up() const { return settings_.local_steps; }
   std::uint32_t tau_down() const {
-    return terms_.peering.tau_down > 0 ? terms_.peering.tau_down : terms_.peering.tau;
+    return settings_.local_steps_down > 0 ? settings_.local_steps_down : settings_.local_steps;
   }
 
   Task<void> send(TrainingRound& round, std::vector<Rank> to) {
@@ -116,9 +121,10 @@ class ElasticTree final : public DecentralAlgorithm {
 
 }  // namespace
 
-std::unique_ptr<DecentralAlgorithm> make_tree(Node& node, const Learner& learner,
-                                              const DecentralTerms& terms) {
-  return std::make_unique<ElasticTree>(node, learner, terms);
+std::unique_ptr<DecentralAlgorithm> make_algorithm(const TreeSettings& settings, Node& node,
+                                                   const Learner& learner,
+                                                   const DecentralTerms& terms) {
+  return std::make_unique<ElasticTree>(settings, node, learner, terms);
 }
 
 }  // namespace shoal

@@ -270,16 +270,14 @@ Task<void> decentral_worker(Node& node, Learner& learner, CheckpointStore& check
                             Replica& replica, DecentralOptions options, Journal* journal) {
   if (options.batch == 0) throw ConfigError("a batch of 0 samples; take at least 1");
   require_valid(options.rule);
-  require_valid(options.peering, options.workers);
+  require_valid(options.recipe.algorithm, options.workers);
   const Horizon horizon =
       horizon_of(replica.ledger.samples_per_epoch(), options.batch * options.workers,
                  options.epochs, options.last_epoch);
   DecentralTerms terms;
   terms.batch = options.batch;
   terms.workers = options.workers;
-  terms.peering = options.peering;
-  terms.exchange = options.exchange;
-  terms.encode = options.encode;
+  terms.recipe = options.recipe;
   terms.rule = options.rule;
   terms.audit = options.audit;
   terms.segments = segments_of(learner.layout());

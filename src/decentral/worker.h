@@ -1,5 +1,5 @@
 // Decentral optimization: every worker trains its own model with its own optimizer, and the models
-// meet. A setting (recipe/peering.h) selects the algorithm; each algorithm is a file here.
+// meet. A setting (options.h) selects the algorithm; each algorithm is a file here.
 //
 //   for each epoch, in rounds (training_round.h):
 //     each worker:  w_i <- update(w_i, gradient of its share at w_i);
@@ -31,9 +31,7 @@ struct DecentralOptions {
   std::uint64_t last_epoch = 0;  // samples of the last one; 0: all
   std::uint64_t batch = 32;      // B, of a worker
   std::uint64_t workers = 1;     // that are expected
-  Peering peering{};
-  Exchange exchange = Exchange::Direct;  // of sums over all
-  Encode encode{};                       // what models differ by, on its way; or gradients
+  Decentral recipe{};
   Rule rule{};
   double eta = 0.1;
   Schedule schedule{};

@@ -64,7 +64,7 @@ Task<double> DecentralWorker::consensus_error(ViewContext& context) {
 
 Task<void> DecentralWorker::evaluate(ViewContext& context) {
   if (!options_.evaluate) co_return;
-  if (options_.peering.combine == Combine::None) {
+  if (combine_of(options_.recipe.algorithm) == Combine::None) {
     co_await evaluate_result(context);
   } else {
     co_await evaluate_ensemble(context);
@@ -73,8 +73,8 @@ Task<void> DecentralWorker::evaluate(ViewContext& context) {
 
 Task<void> DecentralWorker::evaluate_ensemble(ViewContext& context) {
   const Time begin = node_.env.now();
-  const EnsembleScore score = co_await evaluate_together(context, learner_, replica_.w(),
-                                                         options_.peering.combine, gathering_);
+  const EnsembleScore score = co_await evaluate_together(
+      context, learner_, replica_.w(), combine_of(options_.recipe.algorithm), gathering_);
   EvaluationReport report;
   report.step = replica_.step;
   report.epoch = replica_.ledger.place().epoch + 1;

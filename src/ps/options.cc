@@ -24,6 +24,9 @@ double lambda_of(const Compensation& c) {
 }
 
 void read_value(std::string_view text, Encoding& value) { value = parse_encoding(text); }
+std::vector<std::string> some_forms(const Encoding&) {
+  return encoding_texts([](const EncodingExamples& e) { return e.models; });
+}
 
 std::uint64_t samples_per_update(const ParameterServerOptions& ps, std::uint64_t batch,
                                  std::uint64_t workers, std::uint64_t hosts) {

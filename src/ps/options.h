@@ -105,6 +105,7 @@ static_assert(kPushFormNames.size() == count_up_to(PushForm::Factors));
 constexpr const auto& enum_names(PushForm) { return kPushFormNames; }
 
 void read_value(std::string_view text, Encoding& value);
+std::vector<std::string> some_forms(const Encoding& value);  // those for models
 
 struct ParameterServerOptions {
   Consistency consistency{};

@@ -1,6 +1,5 @@
-// The axes of a recipe by name: what flags set, what summaries record, what `shoal systems` prints.
-// A new field of Recipe gets a row in axes.cc, and with it a flag, a place in summary.json and one
-// in the docs.
+// The axes of recipes: every setting that some recipe has, for flags and docs, and those that one
+// recipe has, for summaries. They follow from settings_of() of each kind of training.
 #pragma once
 
 #include <span>
@@ -14,25 +13,34 @@
 namespace shoal {
 
 struct Axis {
-  std::string_view name;  // "exchange": its flag is --exchange
-  std::string_view help;
-  std::vector<std::string> choices;  // none: it is a number, or has a form of its own
-  std::string (*get)(const Recipe& recipe);
-  // Throws ConfigError: no number, or no choice (then with the nearest one).
-  void (*set)(Recipe& recipe, std::string_view value);
-
-  bool is_switch() const { return choices.size() == 2 && choices[0] == "yes"; }
+  std::string name;  // "exchange": its flag is --exchange
+  std::string help;
+  std::vector<std::string> choices;  // all, or some where `open`; none: it is a number or a switch
+  std::string range;                 // of a number: "a whole number from 1 on"
+  bool is_switch = false;
+  bool decides = false;                // which other axes a recipe has
+  std::vector<std::string> goes_with;  // "--algorithm gossip, pairs"
 };
 
-inline constexpr std::size_t kAxes = 51;
 std::span<const Axis> axes();
 
-// All of them with their values; first those that are the same in every recipe so far.
+// One flag of a recipe: an axis by name, and its value: "yes" or "no" of a switch.
+struct AxisValue {
+  std::string name;
+  std::string value;
+};
+// In any order. Throws ConfigError for a value that the axis does not take, and for axes that the
+// recipe does not have: which these are, what they go with, and what to do.
+void set_axes(Recipe& recipe, const std::vector<AxisValue>& values);
+
+// Those that the recipe has with their values; before them some that are derived.
 std::vector<std::pair<std::string, std::string>> axes_of(const Recipe& recipe);
+// The value of one axis; empty: the recipe does not have it.
+std::string axis_of(const Recipe& recipe, std::string_view name);
 
 // As on the command line: "--straggler-policy first", "--no-bagging".
-std::string flag_of(const Axis& axis, std::string_view value);
-// What turns one recipe into another; empty when they are equal.
+std::string flag_of(const Setting& setting, std::string_view value);
+// The flags that turn one recipe into another; empty when they are equal.
 std::string flags_between(const Recipe& from, const Recipe& to);
 
 }  // namespace shoal

@@ -1,5 +1,9 @@
-// Which choices of a recipe exclude each other: one table, with the reason and the nearest choice
-// that works. Recipes are checked before anything starts; docs/systems.md has the same table.
+// Which choices of a recipe exclude each other: a table for each kind of training, with the reason
+// and the nearest choice that works. Recipes are checked before anything starts; docs/systems.md
+// has the same tables.
+//
+// Only reasons of mathematics and mechanism are here. Settings that belong to another choice cannot
+// be said (recipe.h), and a number out of its range is refused where its text is read.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +17,35 @@
 
 namespace shoal {
 
-// Asks for what only the sharded update can do.
-inline bool needs_owners(const Recipe& r) {
-  return r.shards > 0 || r.stragglers != StragglerPolicy::All;
-}
-
-struct Exclusion {
+// One of one kind of training.
+template <class Kind>
+struct ExclusionOf {
   std::string_view what;     // "--update root with --exchange ring"
   std::string_view why;      // a reason, as a clause
   std::string_view instead;  // the choice that mend makes
-  bool (*broken)(const Recipe& recipe, std::uint64_t workers);
-  void (*mend)(Recipe& recipe, std::uint64_t workers);
+  bool (*broken)(const Kind& recipe, std::uint64_t workers);
+  void (*mend)(Kind& recipe, std::uint64_t workers);
+};
+// Later rows may assume that earlier ones hold. No mending breaks a row above but those that the
+// next round mends towards fewer choices, so that rounds come to an end (the test tries them all).
+std::span<const ExclusionOf<InStep>> rules_in_step();
+std::span<const ExclusionOf<Served>> rules_served();
+std::span<const ExclusionOf<Decentral>> rules_decentral();
+
+// One of any kind.
+struct Exclusion {
+  std::string_view what;
+  std::string_view why;
+  std::string_view instead;
+  const void* rule;
+  bool (*is_broken)(const void* rule, const Recipe& recipe, std::uint64_t workers);
+  void (*do_mend)(const void* rule, Recipe& recipe, std::uint64_t workers);
+
+  bool broken(const Recipe& recipe, std::uint64_t workers) const {
+    return is_broken(rule, recipe, workers);
+  }
+  // REQUIRES: it is broken.
+  void mend(Recipe& recipe, std::uint64_t workers) const { do_mend(rule, recipe, workers); }
 };
 std::span<const Exclusion> exclusions();
 
@@ -32,7 +54,7 @@ struct Violation {
   std::string instead;  // flags that mend this one: "--exchange tree"
 };
 
-// What of the table a recipe breaks with so many workers, in the order of the table.
+// The rules that a recipe breaks with so many workers, in the order of the table.
 std::vector<Violation> check(const Recipe& recipe, std::uint64_t workers);
 // The recipe mended until nothing is broken; one that passes stays as it is.
 Recipe nearest(Recipe recipe, std::uint64_t workers);

@@ -1,70 +1,62 @@
-// Recipe: how one training job is spread over its workers. A plain value with an axis a field; a
-// system of the literature is a recipe with a name (registry.h).
+// Recipe: how one training job is spread over its workers. A plain value: one kind of training with
+// the settings of that kind. A system of the literature is a recipe with a name (registry.h).
+//
+//   InStep     workers compute one step together           sync/in_step.h
+//   Served     through parameter servers                   ps/served_recipe.h
+//   Decentral  each worker has a model of its own          decentral/options.h
 #pragma once
 
 #include <cstdint>
+#include <variant>
+#include <vector>
 
-#include "collective/exchange.h"
-#include "encoded/encode.h"
-#include "learner/normalization.h"
-#include "ps/options.h"
-#include "recipe/peering.h"
+#include "base/choice.h"
+#include "decentral/options.h"
+#include "ps/served_recipe.h"
+#include "sync/in_step.h"
 
 namespace shoal {
 
-// Who applies the update, and so who needs the whole sum of the gradients.
-enum class Updater : std::uint8_t {
-  Everyone,   // all-reduce; each worker updates its own copy of everything
-  Owners,     // reduce-scatter; each worker updates its part, and all copy the parts of the others
-  Root,       // reduce to rank 0, which updates everything; all copy it from there
-  Servers,    // workers push gradients to servers and pull parameters, each at its own pace
-  Apart,      // nothing is summed: each updates its own, and meets the others once a step. It shows
-              // what an exchange costs, and is no way to train one model
-  Decentral,  // everyone has a model and an optimizer of its own, and the models meet
-};
+using Recipe = std::variant<InStep, Served, Decentral>;
 
-// Whose gradients of a step count.
-enum class StragglerPolicy : std::uint8_t {
-  All,
-  First,      // those of all but `backups` workers: the first to come; later ones are dropped
-  Fastest,    // when the first has ended its share all give what they have so far
-  Redundant,  // every share is computed by two workers, and the first of each two counts
-};
+// First `update`, which chooses the kind, and of InStep the updater; then those of the kind.
+// Another kind takes over the settings that both have.
+std::vector<Setting> settings_of(Recipe& recipe);
 
-// What stays as it is when workers come and go.
-enum class KeepBatch : std::uint8_t { Global, Worker };
+template <class Kind>
+bool is(const Recipe& recipe) {
+  return std::holds_alternative<Kind>(recipe);
+}
 
-enum class Balance : std::uint8_t { Even, Auto };
+// Settings that every kind has.
+inline const BatchNorm& batch_norm_of(const Recipe& recipe) {
+  return std::visit([](const auto& kind) -> const BatchNorm& { return kind.batch_norm; }, recipe);
+}
+inline const Encode& encode_of(const Recipe& recipe) {
+  return std::visit([](const auto& kind) -> const Encode& { return kind.encode; }, recipe);
+}
+inline Encode& encode_of(Recipe& recipe) {
+  return std::visit([](auto& kind) -> Encode& { return kind.encode; }, recipe);
+}
 
-struct Recipe {
-  Updater updater = Updater::Everyone;
-  Exchange exchange = Exchange::Ring;
-  bool overlap = true;  // buckets leave as backward produces them; else all at its end
-  // What the next step needs first goes first, in chunks, and that step begins meanwhile
-  // (sync_priority.cc).
-  bool priority = false;
-  StragglerPolicy stragglers = StragglerPolicy::All;
-  std::uint32_t backups = 0;     // of StragglerPolicy::First
-  double epoch_fraction = 1;     // of its samples, after which an epoch ends; the rest is dropped
-  std::uint32_t accumulate = 1;  // passes over as many smaller portions before an exchange
-  Balance balance = Balance::Even;
-  KeepBatch keep = KeepBatch::Global;
-  // Above 0: the gradient is that of as many logical shards, summed in one fixed order, so that the
-  // result does not depend on the number of workers.
-  std::uint32_t shards = 0;
-  BatchNorm batch_norm{};
-  Encode encode{};
-  ParameterServerOptions ps{};  // of Updater::Servers
-  Peering peering{};            // of Updater::Decentral
+// Whether workers wait for each other: "sync", "bounded" or "async".
+std::string_view schedule_of(const Recipe& recipe);
 
-  bool operator==(const Recipe&) const = default;
-};
+// A worker's batch stays as it is when workers come and go, and not that of all.
+bool keeps_worker_batches(const Recipe& recipe);
 
-inline bool encodes(const Recipe& recipe) { return encodes(recipe.encode); }
+// Processes that are only servers.
+inline std::uint32_t servers_of(const Recipe& recipe) {
+  const auto* const served = std::get_if<Served>(&recipe);
+  return served == nullptr ? 0 : served->ps.servers;
+}
+// Logical shards with one fixed order of sums; 0: none.
+std::uint32_t shards_of(const Recipe& recipe);
+
+// Whether the learner is asked for factors of fully connected layers.
+bool takes_factors(const Recipe& recipe);
 
 // Each worker has batches of its own, and nothing is exchanged bucket by bucket.
-inline bool by_worker(const Recipe& recipe) {
-  return recipe.updater == Updater::Servers || recipe.updater == Updater::Decentral;
-}
+inline bool by_worker(const Recipe& recipe) { return !is<InStep>(recipe); }
 
 }  // namespace shoal

@@ -5,15 +5,8 @@ namespace shoal {
 
 namespace {
 
-Recipe each_its_own(const Peering& peering, const Encode& encode = {}) {
-  Recipe recipe;
-  recipe.updater = Updater::Decentral;
-  recipe.exchange = Exchange::Direct;
-  recipe.overlap = false;
-  recipe.keep = KeepBatch::Worker;
-  recipe.peering = peering;
-  recipe.encode = encode;
-  return recipe;
+Recipe each_its_own(const AlgorithmChoice& algorithm, const Encode& encode = {}) {
+  return Decentral{.algorithm = algorithm, .encode = encode};
 }
 
 }  // namespace
@@ -28,8 +21,7 @@ std::vector<System> decentral_systems() {
        .reference = "doi:10.1109/34.58871",
        .sentence = "every worker trains a model alone, on samples drawn with replacement; the "
                    "prediction is the mean of all, or their vote",
-       .recipe = each_its_own(
-           {.algorithm = Algorithm::Independent, .combine = Combine::Mean, .bagging = true}),
+       .recipe = each_its_own(IndependentSettings{.combine = Combine::Mean, .bagging = true}),
        .optimizer = "adam",
        .eta_times = 2},
       {.name = "parallel-sgd",
@@ -38,7 +30,7 @@ std::vector<System> decentral_systems() {
                    "2010",
        .sentence = "every worker trains alone; the result is the mean of all models. For convex "
                    "problems",
-       .recipe = each_its_own({.algorithm = Algorithm::Independent}),
+       .recipe = each_its_own(IndependentSettings{}),
        .optimizer = "sgd"},
       {.name = "hogwild",
        .year = 2011,
@@ -47,7 +39,7 @@ std::vector<System> decentral_systems() {
        .reference = "arXiv:1106.5730",
        .sentence = "threads of a worker share its model, and move single numbers of it without "
                    "locks; for models whose gradients are sparse",
-       .recipe = each_its_own({.algorithm = Algorithm::Hogwild, .tau = 1, .learners = 2}),
+       .recipe = each_its_own(HogwildSettings{.local_steps = 1, .learners = 2}),
        .optimizer = "sgd"},
       {.name = "butterfly-sgd",
        .year = 2013,
@@ -55,8 +47,8 @@ std::vector<System> decentral_systems() {
                    "Clusters, SDM 2013",
        .reference = "doi:10.1137/1.9781611972832.87",
        .sentence = "in each step a model becomes the mean with that of one partner of a hypercube",
-       .recipe = each_its_own(
-           {.algorithm = Algorithm::Neighbours, .tau = 1, .topology = topology::Hypercube{}}),
+       .recipe =
+           each_its_own(NeighboursSettings{.local_steps = 1, .topology = topology::Hypercube{}}),
        .workers_min = 2},
       {.name = "dogwild",
        .year = 2014,
@@ -64,10 +56,7 @@ std::vector<System> decentral_systems() {
                    "Distributed Machine Learning and Matrix Computations 2014",
        .sentence = "every gradient is sent to all others, who add it to their next update if it "
                    "comes; nobody waits, and losses are tolerated",
-       .recipe = each_its_own({.algorithm = Algorithm::Stream,
-                               .tau = 1,
-                               .in_step = false,
-                               .topology = topology::Complete{}}),
+       .recipe = each_its_own(StreamSettings{.pace = WorkerPace::Async}),
        .optimizer = "sgd",
        .eta_times = 2,
        .workers_min = 2},
@@ -79,10 +68,7 @@ std::vector<System> decentral_systems() {
            "of gradients and what waits of earlier ones the signs of those elements are sent "
            "to all others that reach a threshold; everyone moves by what is sent, and nobody "
            "waits for another's step",
-       .recipe = each_its_own({.algorithm = Algorithm::Stream,
-                               .tau = 1,
-                               .in_step = false,
-                               .topology = topology::Complete{}},
+       .recipe = each_its_own(StreamSettings{.pace = WorkerPace::Async},
                               {.as = {.method = Strom{.theta = 0.01}, .feedback = true}}),
        .optimizer = "sgd",
        .eta_times = 2,
@@ -93,7 +79,7 @@ std::vector<System> decentral_systems() {
        .reference = "arXiv:1412.6651",
        .sentence = "every few steps a model and a center pull at each other; `--pace sync` is its "
                    "synchronous form",
-       .recipe = each_its_own({.algorithm = Algorithm::Elastic, .tau = 4, .in_step = false}),
+       .recipe = each_its_own(ElasticSettings{.local_steps = 4, .pace = WorkerPace::Async}),
        .optimizer = "sgd",
        .eta_times = 2.5},
       {.name = "eamsgd",
@@ -101,7 +87,7 @@ std::vector<System> decentral_systems() {
        .citation = "Zhang, Choromanska, LeCun, Deep Learning with Elastic Averaging SGD, NIPS 2015",
        .reference = "arXiv:1412.6651",
        .sentence = "as easgd, with Nesterov's momentum at each worker",
-       .recipe = each_its_own({.algorithm = Algorithm::Elastic, .in_step = false}),
+       .recipe = each_its_own(ElasticSettings{.pace = WorkerPace::Async}),
        .optimizer = "nesterov"},
       {.name = "malt",
        .year = 2015,
@@ -110,10 +96,8 @@ std::vector<System> decentral_systems() {
        .reference = "doi:10.1145/2741948.2741965",
        .sentence = "every few steps a model is sent to a few others, by the Halton sequence, each "
                    "of whom averages what has come; `--pace sync` is its synchronous form",
-       .recipe = each_its_own({.algorithm = Algorithm::Scatter,
-                               .tau = 5,
-                               .in_step = false,
-                               .topology = topology::Halton{}}),
+       .recipe = each_its_own(ScatterSettings{
+           .local_steps = 5, .pace = WorkerPace::Async, .topology = topology::Halton{}}),
        .workers_min = 2},
       {.name = "ako",
        .year = 2016,
@@ -122,7 +106,7 @@ std::vector<System> decentral_systems() {
        .reference = "doi:10.1145/2987550.2987586",
        .sentence = "in each step every other worker gets another part of the gradients, summed "
                    "since it last got that part",
-       .recipe = each_its_own({.algorithm = Algorithm::Parts, .tau = 1, .in_step = false}),
+       .recipe = each_its_own(PartsSettings{.pace = WorkerPace::Async}),
        .optimizer = "sgd",
        .eta_times = 3,
        .workers_min = 2},
@@ -134,7 +118,7 @@ std::vector<System> decentral_systems() {
        .reference = "doi:10.1109/ICASSP.2016.7472805",
        .sentence = "the mean of all models moves the global one with a momentum of 1 - 1/P; "
                    "`--block-nesterov` is its other form",
-       .recipe = each_its_own({.algorithm = Algorithm::Block, .block_momentum = kAuto}),
+       .recipe = each_its_own(BlockSettings{.block_momentum = kAuto}),
        .optimizer = "sgd"},
       {.name = "deepspark",
        .year = 2016,
@@ -143,14 +127,14 @@ std::vector<System> decentral_systems() {
        .reference = "arXiv:1602.08191",
        .sentence = "as easgd; how far a model moves follows how its loss falls",
        .recipe = each_its_own(
-           {.algorithm = Algorithm::Elastic, .tau = 4, .in_step = false, .adapt_alpha = true}),
+           ElasticSettings{.local_steps = 4, .pace = WorkerPace::Async, .adapt_alpha = true}),
        .optimizer = "sgd",
        .eta_times = 2.5},
       {.name = "dl4j",
        .year = 2016,
        .citation = "Deeplearning4j Development Team, parameter averaging on Spark, 2016",
        .sentence = "models are averaged every 5 steps",
-       .recipe = each_its_own({.tau = 5})},
+       .recipe = each_its_own(AverageSettings{.local_steps = 5})},
       {.name = "gosgd",
        .year = 2016,
        .citation = "Blot, Picard, Cord, Thome, Gossip Training for Deep Learning, 2016",
@@ -158,10 +142,8 @@ std::vector<System> decentral_systems() {
        .sentence =
            "after a step a worker sends its model now and then to a random one, which mixes "
            "it in by weight; nobody waits",
-       .recipe = each_its_own({.algorithm = Algorithm::Gossip,
-                               .in_step = false,
-                               .topology = topology::Complete{},
-                               .gossip = 0.25}),
+       .recipe = each_its_own(GossipSettings{
+           .pace = WorkerPace::Async, .topology = topology::Complete{}, .probability = 0.25}),
        .workers_min = 2},
       {.name = "sparknet",
        .aliases = {"local-sgd"},
@@ -170,7 +152,7 @@ std::vector<System> decentral_systems() {
                    "ICLR 2016; local SGD: Stich, ICLR 2019",
        .reference = "arXiv:1511.06051",
        .sentence = "every worker makes 10 steps alone, then all models are averaged",
-       .recipe = each_its_own({})},
+       .recipe = each_its_own(AverageSettings{})},
       {.name = "tree-easgd",
        .year = 2016,
        .citation = "Zhang, Distributed Stochastic Optimization for Deep Learning, PhD thesis, New "
@@ -178,10 +160,7 @@ std::vector<System> decentral_systems() {
        .reference = "arXiv:1605.02216",
        .sentence = "models are sent up and down a tree, and pull at whoever receives them; the "
                    "root's is the result",
-       .recipe = each_its_own({.algorithm = Algorithm::Tree,
-                               .tau = 4,
-                               .in_step = false,
-                               .topology = topology::Tree{}}),
+       .recipe = each_its_own(TreeSettings{.local_steps = 4, .pace = WorkerPace::Async}),
        .optimizer = "sgd",
        .eta_times = 2},
       {.name = "d-psgd",
@@ -191,7 +170,7 @@ std::vector<System> decentral_systems() {
        .reference = "arXiv:1705.09056",
        .sentence = "in each step a model becomes a mean with those beside it on a ring, while its "
                    "gradient is computed",
-       .recipe = each_its_own({.algorithm = Algorithm::Neighbours, .tau = 1})},
+       .recipe = each_its_own(NeighboursSettings{.local_steps = 1})},
       {.name = "ad-psgd",
        .year = 2018,
        .citation = "Lian, Zhang, Zhang, Liu, Asynchronous Decentralized Parallel Stochastic "
@@ -199,7 +178,7 @@ std::vector<System> decentral_systems() {
        .reference = "arXiv:1710.06952",
        .sentence = "two models of a ring become their mean whenever one of the two workers is done "
                    "with a step",
-       .recipe = each_its_own({.algorithm = Algorithm::Pairs, .tau = 1, .in_step = false}),
+       .recipe = each_its_own(PairsSettings{.local_steps = 1, .pace = WorkerPace::Async}),
        .workers_min = 2},
       {.name = "mpca-sgd",
        .year = 2018,
@@ -208,11 +187,8 @@ std::vector<System> decentral_systems() {
        .reference = "doi:10.1109/TPDS.2018.2833074",
        .sentence = "models hear of the mean of all one exchange late, while they train, and are "
                    "drawn to where it is thought to be",
-       .recipe = each_its_own({.algorithm = Algorithm::Master,
-                               .tau = 5,
-                               .in_step = false,
-                               .penalty = 0.01,
-                               .extrapolate = 0.2})},
+       .recipe = each_its_own(MasterSettings{
+           .local_steps = 5, .pace = WorkerPace::Async, .penalty = 0.01, .extrapolate = 0.2})},
       {.name = "crossbow",
        .aliases = {"sma"},
        .year = 2019,
@@ -221,7 +197,7 @@ std::vector<System> decentral_systems() {
        .reference = "arXiv:1901.02244",
        .sentence = "several learners of a worker and a central model pull at each other; their "
                    "number is that of the highest throughput",
-       .recipe = each_its_own({.algorithm = Algorithm::Learners, .tau = 1, .block_momentum = 0.9}),
+       .recipe = each_its_own(LearnersSettings{.local_steps = 1, .block_momentum = 0.9}),
        .optimizer = "momentum",
        .eta_times = 2},
       {.name = "diloco",
@@ -231,11 +207,8 @@ std::vector<System> decentral_systems() {
        .reference = "arXiv:2311.08105",
        .sentence = "AdamW at each worker; every 100 steps the mean of all models is a step of "
                    "Nesterov's momentum",
-       .recipe = each_its_own({.algorithm = Algorithm::Block,
-                               .tau = 100,
-                               .block_momentum = 0.9,
-                               .block_rate = 0.7,
-                               .block_nesterov = true}),
+       .recipe = each_its_own(BlockSettings{
+           .local_steps = 100, .block_momentum = 0.9, .block_rate = 0.7, .block_nesterov = true}),
        .optimizer = "adamw"},
   };
 }

@@ -5,15 +5,7 @@ namespace shoal {
 
 namespace {
 
-Recipe served(const ParameterServerOptions& ps) {
-  Recipe recipe;
-  recipe.updater = Updater::Servers;
-  recipe.exchange = Exchange::Direct;
-  recipe.overlap = false;
-  recipe.keep = KeepBatch::Worker;
-  recipe.ps = ps;
-  return recipe;
-}
+Recipe served(const ParameterServerOptions& ps) { return Served{.ps = ps}; }
 
 }  // namespace
 

@@ -9,17 +9,17 @@ std::vector<System> synchronous_systems() {
        .citation = "Shoal, docs/architecture.md",
        .sentence = "each worker adds up and updates its part of the model, and copies those of the "
                    "others, and nothing is sent; between hosts everyone gets the sum",
-       .recipe = {.updater = Updater::Owners, .exchange = Exchange::Direct},
+       .recipe = InStep{.updater = Updater::Owners, .exchange = Exchange::Direct},
        .adapts = true},
       {.name = "redundant",
        .year = 2012,
        .citation = "Dean et al., Large Scale Distributed Deep Networks, NIPS 2012 (DistBelief)",
        .sentence = "every share of a batch is computed by two workers, and the first of each two "
                    "counts",
-       .recipe = {.updater = Updater::Owners,
-                  .exchange = Exchange::Direct,
-                  .overlap = false,
-                  .stragglers = StragglerPolicy::Redundant},
+       .recipe = InStep{.updater = Updater::Owners,
+                        .exchange = Exchange::Direct,
+                        .order = SendOrder::Fifo,
+                        .stragglers = RedundantGradients()},
        .workers_min = 2},
       {.name = "cntk-1bit",
        .year = 2014,
@@ -28,7 +28,8 @@ std::vector<System> synchronous_systems() {
                    "2014; CNTK",
        .sentence = "the owner of a part sums the signs that all send, and sends those of the sum; "
                    "both keep what they left out; full numbers in the first tenth of an epoch",
-       .recipe = {.updater = Updater::Everyone,
+       .recipe =
+           InStep{.updater = Updater::Everyone,
                   .exchange = Exchange::Direct,
                   .encode = {{.method = Onebit{}, .feedback = true}, EncodedForm::Direct, 0.1}},
        .workers_min = 2},
@@ -39,16 +40,17 @@ std::vector<System> synchronous_systems() {
            "Training System, OSDI 2014",
        .sentence = "an epoch ends when 75 % of its samples have been processed, so that nobody "
                    "waits for the last",
-       .recipe = {.updater = Updater::Owners,
-                  .exchange = Exchange::Direct,
-                  .epoch_fraction = 0.75}},
+       .recipe =
+           InStep{
+               .updater = Updater::Owners, .exchange = Exchange::Direct, .epoch_fraction = 0.75}},
       {.name = "firecaffe",
        .year = 2016,
        .citation = "Iandola et al., FireCaffe: Near-Linear Acceleration of Deep Neural Network "
                    "Training on Compute Clusters, CVPR 2016",
        .reference = "arXiv:1511.00175",
        .sentence = "gradients go up a binomial tree to one server, parameters down it",
-       .recipe = {.updater = Updater::Root, .exchange = Exchange::Tree, .overlap = false},
+       .recipe =
+           InStep{.updater = Updater::Root, .exchange = Exchange::Tree, .order = SendOrder::Fifo},
        .bucket_bytes = kOneBucket},
       {.name = "sfb",
        .year = 2016,
@@ -57,7 +59,7 @@ std::vector<System> synchronous_systems() {
        .reference = "arXiv:1409.5705",
        .sentence = "of fully connected layers everyone sends activations and errors to all others, "
                    "who form the gradient",
-       .recipe = {.exchange = Exchange::Direct, .encode = {{.method = Sfb{}}}},
+       .recipe = InStep{.exchange = Exchange::Direct, .encode = {{.method = Sfb{}}}},
        .workers_min = 2},
       {.name = "tensorflow-sync",
        .year = 2016,
@@ -67,17 +69,16 @@ std::vector<System> synchronous_systems() {
        .reference = "arXiv:1605.08695",
        .sentence = "every worker serves a part of the model; of the gradients of a step the first "
                    "to come count, and those of the backup workers are dropped",
-       .recipe = {.updater = Updater::Owners,
-                  .exchange = Exchange::Direct,
-                  .overlap = false,
-                  .stragglers = StragglerPolicy::First,
-                  .backups = 1},
+       .recipe = InStep{.updater = Updater::Owners,
+                        .exchange = Exchange::Direct,
+                        .order = SendOrder::Fifo,
+                        .stragglers = FirstGradients{.backups = 1}},
        .workers_min = 2},
       {.name = "baidu",
        .year = 2017,
        .citation = "Gibiansky, Bringing HPC Techniques to Deep Learning, Baidu Research 2017",
        .sentence = "ring all-reduce, tensor by tensor",
-       .recipe = {.exchange = Exchange::Ring},
+       .recipe = InStep{.exchange = Exchange::Ring},
        .bucket_bytes = kEachTensor},
       {.name = "caffe2",
        .year = 2017,
@@ -86,7 +87,7 @@ std::vector<System> synchronous_systems() {
        .reference = "arXiv:1706.02677",
        .sentence = "recursive halving and doubling, tensor by tensor; `--exchange ring` is what it "
                    "takes for large buffers",
-       .recipe = {.exchange = Exchange::HalvingDoubling},
+       .recipe = InStep{.exchange = Exchange::HalvingDoubling},
        .bucket_bytes = kEachTensor},
       {.name = "chainermn",
        .year = 2017,
@@ -96,7 +97,7 @@ std::vector<System> synchronous_systems() {
        .reference = "arXiv:1710.11351",
        .sentence = "all gradients in one buffer, summed inside each host, then between the hosts' "
                    "leaders",
-       .recipe = {.exchange = Exchange::Hierarchical, .overlap = false},
+       .recipe = InStep{.exchange = Exchange::Hierarchical, .order = SendOrder::Fifo},
        .bucket_bytes = kOneBucket},
       {.name = "a-bsp",
        .year = 2018,
@@ -104,10 +105,10 @@ std::vector<System> synchronous_systems() {
                    "Iterative ML Jobs on Clusters, Middleware 2018",
        .sentence = "when the fastest worker has ended its share all synchronize at once, weighted "
                    "by samples done; leftovers come first next time",
-       .recipe = {.updater = Updater::Owners,
-                  .exchange = Exchange::Direct,
-                  .overlap = false,
-                  .stragglers = StragglerPolicy::Fastest},
+       .recipe = InStep{.updater = Updater::Owners,
+                        .exchange = Exchange::Direct,
+                        .order = SendOrder::Fifo,
+                        .stragglers = PartialGradients()},
        .workers_min = 2},
       {.name = "poseidon",
        .year = 2017,
@@ -118,7 +119,7 @@ std::vector<System> synchronous_systems() {
        .sentence =
            "of each layer its factors or its gradient, whichever is less to send; each worker "
            "serves a part",
-       .recipe = {.exchange = Exchange::Direct, .encode = {{.method = Poseidon{}}}},
+       .recipe = InStep{.exchange = Exchange::Direct, .encode = {{.method = Poseidon{}}}},
        .workers_min = 2},
       {.name = "dgc",
        .year = 2018,
@@ -127,9 +128,9 @@ std::vector<System> synchronous_systems() {
        .sentence =
            "one in a thousand of the gathered gradients is sent, the largest, with momentum "
            "gathered as well; more of them in the first four epochs",
-       .recipe = {.updater = Updater::Everyone,
-                  .exchange = Exchange::Direct,
-                  .encode = {{.method = Dgc{.ratio = 0.001}}}},
+       .recipe = InStep{.updater = Updater::Everyone,
+                        .exchange = Exchange::Direct,
+                        .encode = {{.method = Dgc{.ratio = 0.001}}}},
        .optimizer = "sgd",
        .workers_min = 2},
       {.name = "horovod",
@@ -138,7 +139,7 @@ std::vector<System> synchronous_systems() {
                    "TensorFlow, 2018",
        .reference = "arXiv:1802.05799",
        .sentence = "ring all-reduce of fused tensors, 64 MiB at a time",
-       .recipe = {.exchange = Exchange::Ring},
+       .recipe = InStep{.exchange = Exchange::Ring},
        .bucket_bytes = Bytes(64 << 20)},
       {.name = "bigdl",
        .aliases = {"caffeonspark"},
@@ -149,7 +150,9 @@ std::vector<System> synchronous_systems() {
        .sentence =
            "as many servers as workers: gradients are reduce-scattered, each worker updates "
            "its part, and all gather the parameters",
-       .recipe = {.updater = Updater::Owners, .exchange = Exchange::Direct, .overlap = false},
+       .recipe =
+           InStep{
+               .updater = Updater::Owners, .exchange = Exchange::Direct, .order = SendOrder::Fifo},
        .bucket_bytes = kOneBucket},
       {.name = "pytorch",
        .year = 2020,
@@ -157,7 +160,7 @@ std::vector<System> synchronous_systems() {
                    "Training, PVLDB 13(12), 2020",
        .reference = "doi:10.14778/3415478.3415530",
        .sentence = "replicated optimizer; buckets of 25 MiB are all-reduced while backward goes on",
-       .recipe = {.exchange = Exchange::Ring},
+       .recipe = InStep{.exchange = Exchange::Ring},
        .bucket_bytes = Bytes(25 << 20)},
   };
 }

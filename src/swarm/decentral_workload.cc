@@ -62,51 +62,66 @@ Task<void> worker_program(Node& node, std::shared_ptr<DecentralJob> job) {
   job->applied_most = std::max(job->applied_most, applied);
 }
 
-// Of the topologies those that go with the way to meet.
-Peering draw_peering(Random& random, std::size_t P) {
-  Peering p;
-  p.algorithm = static_cast<Algorithm>(random.below(kAlgorithms));
-  p.tau = static_cast<std::uint32_t>(random.between(1, 6));
-  const bool mean = p.algorithm == Algorithm::Average || p.algorithm == Algorithm::Block ||
-                    p.algorithm == Algorithm::Hogwild;
-  const bool may_be_late = mean || p.algorithm == Algorithm::Elastic;
-  if (may_be_late && random.chance(0.4))
-    p.overlap_steps = static_cast<std::uint32_t>(random.below(p.tau));
-  p.in_step = mean || p.algorithm == Algorithm::Neighbours || p.algorithm == Algorithm::Learners ||
-              random.chance(0.3);
-  const Topology symmetric[] = {topology::Chain{}, topology::Ring{},     topology::Torus{},
-                                topology::Tree{},  topology::Complete{}, topology::Hypercube{}};
-  p.topology = symmetric[random.below(std::size(symmetric))];
-  if (p.algorithm == Algorithm::Gossip && random.chance(0.4)) p.topology = topology::Random{};
-  p.alpha = random.chance(0.5) ? kAuto : 0.5 / static_cast<double>(P);
-  p.block_momentum = 0.5 * random.uniform();
-  p.block_nesterov = random.chance(0.5);
-  p.gossip = random.uniform();
-  if (p.algorithm == Algorithm::Stream)
-    p.topology = random.chance(0.5) ? Topology(topology::Complete{}) : topology::Random{};
-  if (p.algorithm == Algorithm::Scatter && random.chance(0.6)) p.topology = topology::Halton{};
-  p.adapt_alpha = random.chance(0.3);
-  p.tau_down = static_cast<std::uint32_t>(random.below(5));
-  p.learners = static_cast<std::uint32_t>(random.below(4));
-  p.penalty = 0.1 * random.uniform();
-  p.extrapolate = 0.3 * random.uniform();
-  p.partitions = static_cast<std::uint32_t>(random.below(6));
-  p.drop_probability = random.chance(0.5) ? 0 : 0.2 * random.uniform();
-  return p;
+// Some algorithm with its defaults.
+AlgorithmChoice algorithm_at(std::uint64_t index) {
+  std::uint64_t i = 0;
+  AlgorithmChoice choice;
+  for_each_alternative<AlgorithmChoice>([&](const auto& settings) {
+    if (i++ == index) choice = settings;
+  });
+  return choice;
+}
+
+// Every setting is drawn, and those count that the algorithm has. Of topologies those are drawn
+// that go with it.
+AlgorithmChoice draw_algorithm(Random& random, std::size_t P) {
+  AlgorithmChoice choice = algorithm_at(random.below(std::variant_size_v<AlgorithmChoice>));
+  std::vector<Setting> settings = settings_of(choice);
+  const auto set = [&](std::string_view name, const std::string& value) {
+    for (const Setting& setting : settings)
+      if (setting.name == name) setting.set(value);
+  };
+  const auto has = [&](std::string_view name) {
+    return std::ranges::find(settings, name, &Setting::name) != settings.end();
+  };
+  const auto number = [](auto value) { return fmt::format("{}", value); };
+  const auto yes = [](bool value) { return std::string(value ? "yes" : "no"); };
+  const std::string_view name = name_of(choice);
+  const std::uint64_t tau = random.between(1, 6);
+  set("local-steps", number(tau));
+  if (has("overlap-steps") && random.chance(0.4)) set("overlap-steps", number(random.below(tau)));
+  if (has("pace")) set("pace", random.chance(0.3) ? "sync" : "async");
+  constexpr std::array kSymmetric = {"chain", "ring", "torus", "tree", "complete", "hypercube"};
+  std::string topology = kSymmetric[random.below(kSymmetric.size())];
+  if (name == "gossip" && random.chance(0.4)) topology = "random";
+  set("alpha", random.chance(0.5) ? "auto" : number(0.5 / static_cast<double>(P)));
+  set("block-momentum", number(0.5 * random.uniform()));
+  set("block-nesterov", yes(random.chance(0.5)));
+  set("gossip", number(random.uniform()));
+  if (name == "stream") topology = random.chance(0.5) ? "complete" : "random";
+  if (name == "scatter" && random.chance(0.6)) topology = "halton";
+  set("topology", topology);
+  set("adapt-alpha", yes(random.chance(0.3)));
+  set("local-steps-down", number(random.below(5)));
+  set("learners", number(random.below(4)));
+  set("penalty", number(0.1 * random.uniform()));
+  set("extrapolate", number(0.3 * random.uniform()));
+  set("partitions", number(random.below(6)));
+  set("drop-probability", number(random.chance(0.5) ? 0 : 0.2 * random.uniform()));
+  return choice;
 }
 
 // What is on its way of models that meet in a way that can be encoded, or of gradients.
 void draw_encoding(Random& random, DecentralJob& job) {
-  const Peering& p = job.options.peering;
-  const bool mixes = p.algorithm == Algorithm::Neighbours &&
-                     !std::holds_alternative<topology::Hypercube>(p.topology);
-  const bool can = mixes || p.algorithm == Algorithm::Average || p.algorithm == Algorithm::Block ||
-                   p.algorithm == Algorithm::Stream;
-  if (!can || random.chance(0.5)) return;
+  const AlgorithmChoice& choice = job.options.recipe.algorithm;
+  const auto* const mixing = std::get_if<NeighboursSettings>(&choice);
+  const bool changes =
+      mixing != nullptr && std::holds_alternative<topology::Hypercube>(mixing->topology);
+  if (!takes_encodings(choice) || changes || random.chance(0.5)) return;
   std::vector<std::string> some = swarm_encodings(&SwarmExample::models);
-  if (p.algorithm == Algorithm::Stream)
+  if (std::holds_alternative<StreamSettings>(choice))
     std::ranges::copy(swarm_encodings(&SwarmExample::streams), std::back_inserter(some));
-  job.options.encode.as = parse_encoding(some[random.below(some.size())]);
+  job.options.recipe.encode.as = parse_encoding(some[random.below(some.size())]);
   job.problem.dimensions = Elements(random.between(64, 160));  // Shorter pieces go as they are.
 }
 
@@ -124,17 +139,17 @@ Scenario decentral_scenario(Seed seed) {
   job->options.epochs = random.between(1, 3);
   job->options.batch = random.between(1, 12);
   job->options.workers = P;
-  job->options.peering = draw_peering(random, P);
-  const bool plain = job->options.peering.algorithm == Algorithm::Hogwild;
+  job->options.recipe.algorithm = draw_algorithm(random, P);
+  const bool plain = std::holds_alternative<HogwildSettings>(job->options.recipe.algorithm);
   if (random.chance(0.3) && !plain) job->options.rule = default_rule(RuleKind::Momentum);
   // Momentum takes ten times as long steps, and a block momentum on top of it longer ones.
   const double shorter = job->options.rule.kind == RuleKind::Momentum ? 0.1 : 1;
   job->options.eta = shorter * (0.02 + 0.08 * random.uniform());
-  job->options.exchange = static_cast<Exchange>(random.between(1, kExchanges - 1));
+  job->options.recipe.exchange = static_cast<Exchange>(random.between(1, kExchanges - 1));
   job->options.evaluate = random.chance(0.5);
   // An audited meeting that is late takes passes of its own, apart from the update.
   Random audit(seed, Purpose::Recipe, 2);
-  job->options.audit = job->options.peering.overlap_steps == 0 || audit.chance(0.5);
+  job->options.audit = overlap_steps(job->options.recipe.algorithm) == 0 || audit.chance(0.5);
   Random encoding(seed, Purpose::Recipe, 1);  // so that all else stays as it was drawn
   draw_encoding(encoding, *job);
 
@@ -142,19 +157,9 @@ Scenario decentral_scenario(Seed seed) {
   scenario.cluster = draw_cluster(random, P);
   scenario.faults = draw_faults(random, P, random.duration(200ms, 6s));
   scenario.liveness = 300s;
-  const Peering& p = job->options.peering;
-  scenario.recipe = fmt::format(
-      "decentral P={} {} tau={} late={} {} {} {} encode={} epochs={} batch={} samples={} "
-      "N={}",
-      P, to_string(p.algorithm), p.tau, p.overlap_steps, p.in_step ? "in step" : "own pace",
-      to_string(p.topology), to_string(job->options.exchange), encode_text(job->options.encode),
-      job->options.epochs, job->options.batch, job->samples, job->problem.dimensions);
-  Recipe recipe;
-  recipe.updater = Updater::Decentral;
-  recipe.peering = p;
-  recipe.exchange = job->options.exchange;
-  recipe.encode = job->options.encode;
-  scenario.flags = recipe_flags(recipe, P, job->options.batch, job->options.rule.kind);
+  scenario.flags = recipe_flags(job->options.recipe, P, job->options.batch, job->options.rule.kind);
+  scenario.recipe = fmt::format("decentral {} epochs={} samples={} N={}", scenario.flags,
+                                job->options.epochs, job->samples, job->problem.dimensions);
   scenario.program = [job](Node& node) { return worker_program(node, job); };
   scenario.judge = [job] { return judge(*job); };
   return scenario;

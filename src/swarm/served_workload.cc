@@ -313,8 +313,7 @@ Scenario served_scenario(Seed seed) {
       encode_text(job->served.encode), to_string(ps.pulls), job->served.logical,
       job->served.round_batch, job->served.epochs, job->served.batch, job->samples, job->N,
       job->part);
-  Recipe recipe;
-  recipe.updater = Updater::Servers;
+  Served recipe;
   recipe.ps = ps;
   recipe.encode = job->served.encode;
   recipe.shards = job->served.logical;

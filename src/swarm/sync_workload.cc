@@ -46,10 +46,10 @@ std::vector<float> sequential_sgd(Seed seed, const SyncJob& job) {
   return w;
 }
 
-void draw_recipe(Random& random, Recipe& recipe) {
+void draw_recipe(Random& random, InStep& recipe) {
   recipe.updater = static_cast<Updater>(random.below(3));  // not apart: no replicas
   recipe.exchange = static_cast<Exchange>(random.between(1, kExchanges - 1));
-  recipe.overlap = random.chance(0.8);
+  recipe.order = random.chance(0.8) ? SendOrder::Wfbp : SendOrder::Fifo;
   recipe.accumulate = random.chance(0.2) ? 3 : 1;
   recipe.balance = random.chance(0.3) ? Balance::Auto : Balance::Even;
   if (random.chance(0.2)) recipe.epoch_fraction = 0.75;
@@ -57,15 +57,17 @@ void draw_recipe(Random& random, Recipe& recipe) {
   // What only the sharded update can do.
   recipe.updater = Updater::Owners;
   recipe.accumulate = 1;
-  recipe.stragglers = static_cast<StragglerPolicy>(random.below(4));
-  recipe.backups = static_cast<std::uint32_t>(random.between(1, 3));
-  if (recipe.stragglers == StragglerPolicy::All)
-    recipe.shards = static_cast<std::uint32_t>(random.between(1, 12));
+  const std::uint64_t policy = random.below(4);
+  const auto backups = static_cast<std::uint32_t>(random.between(1, 3));
+  if (policy == 1) recipe.stragglers = FirstGradients{backups};
+  if (policy == 2) recipe.stragglers = PartialGradients();
+  if (policy == 3) recipe.stragglers = RedundantGradients();
+  if (policy == 0) recipe.shards = static_cast<std::uint32_t>(random.between(1, 12));
 }
 
 // Where all that is asked for is that everyone updates everything, gradients may be encoded: so
 // that nothing is lost, so that some of it waits, or so that it is rounded.
-void draw_encoding(Random& random, Recipe& recipe) {
+void draw_encoding(Random& random, InStep& recipe) {
   if (recipe.updater != Updater::Everyone || random.chance(0.4)) return;
   static const std::vector<std::string> kSome = swarm_encodings(&SwarmExample::sums);
   recipe.encode.as = parse_encoding(kSome[random.below(kSome.size())]);
@@ -78,13 +80,13 @@ void draw_encoding(Random& random, Recipe& recipe) {
 
 // In place of all that: what is needed first goes first, in small chunks.
 void draw_order(Random& random, SyncOptions& sync) {
-  Recipe& recipe = sync.recipe;
+  InStep& recipe = sync.recipe;
   if (random.chance(0.8)) return;
   recipe.updater = Updater::Everyone;
-  recipe.stragglers = StragglerPolicy::All;
-  recipe.backups = recipe.shards = 0;
+  recipe.stragglers = AllGradients();
+  recipe.shards = 0;
   recipe.encode = Encode{};
-  recipe.overlap = recipe.priority = true;
+  recipe.order = SendOrder::Priority;
   recipe.exchange = Exchange::Direct;
   sync.chunk = Bytes(sizeof(float) * random.between(1, 40));
   if (random.chance(0.7)) {
@@ -94,14 +96,13 @@ void draw_order(Random& random, SyncOptions& sync) {
   }
 }
 
-bool rounds_numbers(const Recipe& recipe) {
-  return encodes(recipe) && !traits(recipe.encode.as).exact;
+bool rounds_numbers(const InStep& recipe) {
+  return encodes(recipe.encode) && !traits(recipe.encode.as).exact;
 }
 
 // Whether the samples of each step are those that one worker would take.
-bool takes_all(const Recipe& recipe) {
-  return recipe.stragglers == StragglerPolicy::All ||
-         recipe.stragglers == StragglerPolicy::Redundant;
+bool takes_all(const InStep& recipe) {
+  return waits_for_all(recipe) || waits_by<RedundantGradients>(recipe);
 }
 
 std::string judge(Seed seed, const SyncJob& job) {
@@ -165,7 +166,8 @@ Scenario sync_scenario(Seed seed) {
   draw_encoding(encodings, job->sync.recipe);
   Random orders(seed, Purpose::Recipe, 3);
   draw_order(orders, job->sync);
-  if (job->sync.recipe.priority && orders.chance(0.7)) job->problem.statistics = false;
+  if (job->sync.recipe.order == SendOrder::Priority && orders.chance(0.7))
+    job->problem.statistics = false;
   // A bound that none reaches: the result is the same, but norms are measured, and slots copied.
   Random norms(seed, Purpose::Recipe, 4);
   if (norms.chance(0.2) && !encodes(job->sync.recipe)) job->sync.rule.clip_norm = 1e9;
@@ -188,11 +190,11 @@ Scenario sync_scenario(Seed seed) {
       "save_every={} shards={} stragglers={} fraction={} accumulate={} encode={} by={} {}{}{}",
       P, static_cast<unsigned>(job->sync.recipe.updater), to_string(job->sync.recipe.exchange),
       job->sync.steps, job->sync.batch, job->samples, job->problem.dimensions, job->problem.buckets,
-      job->sync.save_every, job->sync.recipe.shards,
-      static_cast<unsigned>(job->sync.recipe.stragglers), job->sync.recipe.epoch_fraction,
-      job->sync.recipe.accumulate, to_string(job->sync.recipe.encode.as),
-      to_string(job->sync.recipe.encode.by), to_string(job->sync.rule.kind),
-      job->sync.evaluate ? " evaluated" : "", job->sync.recipe.priority ? " priority" : "");
+      job->sync.save_every, job->sync.recipe.shards, job->sync.recipe.stragglers.index(),
+      job->sync.recipe.epoch_fraction, job->sync.recipe.accumulate,
+      to_string(job->sync.recipe.encode.as), to_string(job->sync.recipe.encode.by),
+      to_string(job->sync.rule.kind), job->sync.evaluate ? " evaluated" : "",
+      job->sync.recipe.order == SendOrder::Priority ? " priority" : "");
   scenario.flags = recipe_flags(
       job->sync.recipe, P, std::max<std::uint64_t>(1, job->sync.batch / P), job->sync.rule.kind);
   scenario.program = [job](Node& node) { return worker(node, job); };

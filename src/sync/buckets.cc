@@ -31,7 +31,7 @@ Task<void> Buckets::reduce_as_ready(const Group& group, Reduction& reduction, Ch
                                     TaskGroup& tasks, StepReport& report) {
   bool open = false;  // the last one may still be joined by the next
   const auto leaves = [&] {
-    if (std::exchange(open, false) && options_.recipe.overlap)
+    if (std::exchange(open, false) && overlaps(options_.recipe))
       tasks.spawn(reduce(group, reduction, all_.back(), report));
   };
   while (auto bucket = co_await ready.next()) {

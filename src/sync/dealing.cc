@@ -85,7 +85,7 @@ std::vector<MicroShard> Dealing::empty_micro_shards() const {
         split(options_.recipe.shards, std::vector<double>(present.size(), 1));
     for (std::size_t i = 0; i < present.size(); ++i)
       for (std::uint64_t shard = 0; shard < each[i]; ++shard) add(present[i], present[i]);
-  } else if (options_.recipe.stragglers == StragglerPolicy::Redundant) {
+  } else if (waits_by<RedundantGradients>(options_.recipe)) {
     const std::size_t half = (present.size() + 1) / 2;
     for (std::size_t i = 0; i < half; ++i)
       add(present[i], half + i < present.size() ? present[half + i] : present[i]);
@@ -175,7 +175,7 @@ void Dealing::settle() {
     }
   }
   replica_.ledger.settle(run, SampleEnd::Applied);
-  if (options_.recipe.stragglers == StragglerPolicy::First) {
+  if (waits_by<FirstGradients>(options_.recipe)) {
     replica_.ledger.settle_leases(SampleEnd::Dropped);
   } else {
     replica_.ledger.revoke_all();  // The remainder is dealt first in the next step.

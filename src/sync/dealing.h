@@ -1,7 +1,7 @@
 // Dealing: which worker computes which samples of a synchronous step, and which of them count.
 //
 //   deal     the ledger leases the global batch, which is cut into micro-shards: one for each
-//            worker, or one for each two (StragglerPolicy::Redundant), or one for each logical
+//            worker, or one for each two (RedundantGradients), or one for each logical
 //            shard, neighbours to the same worker
 //   decide   where not all gradients count, the winner of each micro-shard
 //   settle   the step counts: so do the samples of the winners

@@ -15,9 +15,7 @@ Reduction& Reductions::of(Updater updater, bool by_priority, const View& view) {
       if (on_one_host && view.size() > 1) return one_host;
       return owners;
     case Updater::Root: return root;
-    case Updater::Apart:
-    case Updater::Servers:
-    case Updater::Decentral: break;  // ps/, decentral/
+    case Updater::Apart: break;
   }
   return apart;
 }

@@ -33,7 +33,7 @@ Task<void> StragglerRound::compute(const Group& group, StepReport& report) {
     co_await node_.endpoint.send(group.view->at(Rank(0)), tag, const_buf(own_done_));
   });
   dealing_.decide(decision_);
-  if (options_.recipe.stragglers != StragglerPolicy::Fastest) co_return;
+  if (!waits_by<PartialGradients>(options_.recipe)) co_return;
   // No worker had to come to the end of its micro-shard: how far did each come?
   const std::vector<std::uint64_t> samples = co_await gathering_.of_all(
       group, samples_done_, operation(operations::kCounts, replica_.step));
@@ -48,7 +48,7 @@ Task<void> StragglerRound::compute_pieces(const Group& group, Score& score) {
     co_return;
   }
   const std::uint64_t n = own->samples();
-  const bool may_stop = options_.recipe.stragglers == StragglerPolicy::Fastest;
+  const bool may_stop = waits_by<PartialGradients>(options_.recipe);
   const std::size_t pieces = may_stop ? std::clamp<std::size_t>(n, 1, kPieces) : 1;
   sums_.begin();
   const Range beside = pieces > 1 ? sums_.spare() : Range();

@@ -14,9 +14,9 @@ Rank first_done(const std::vector<Rank>& workers, std::span<const Rank> done) {
 
 }  // namespace
 
-std::optional<Winners> decide_stragglers(const Recipe& recipe, const Candidates& micro_shards,
+std::optional<Winners> decide_stragglers(const InStep& recipe, const Candidates& micro_shards,
                                          std::span<const Rank> done) {
-  if (recipe.stragglers == StragglerPolicy::Fastest) {
+  if (waits_by<PartialGradients>(recipe)) {
     if (done.empty()) return std::nullopt;
     Winners all;
     for (const std::vector<Rank>& workers : micro_shards) all.push_back(workers.front());
@@ -27,10 +27,9 @@ std::optional<Winners> decide_stragglers(const Recipe& recipe, const Candidates&
     winners.push_back(first_done(workers, done));
   const auto missing = static_cast<std::size_t>(std::ranges::count(winners, kDropped));
   const std::size_t may_miss =
-      recipe.stragglers == StragglerPolicy::First
-          ? std::min<std::size_t>(recipe.backups,
-                                  micro_shards.empty() ? 0 : micro_shards.size() - 1)
-          : 0;
+      backups(recipe) == 0 || micro_shards.empty()
+          ? 0
+          : std::min<std::size_t>(backups(recipe), micro_shards.size() - 1);
   if (missing > may_miss) return std::nullopt;
   return winners;
 }

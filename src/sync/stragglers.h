@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/types.h"
-#include "recipe/recipe.h"
+#include "sync/in_step.h"
 
 namespace shoal {
 
@@ -27,7 +27,7 @@ using Winners = std::vector<Rank>;
 using Candidates = std::vector<std::vector<Rank>>;
 
 // `done`: workers in the order in which they were. Nothing: it is too early to tell.
-std::optional<Winners> decide_stragglers(const Recipe& recipe, const Candidates& micro_shards,
+std::optional<Winners> decide_stragglers(const InStep& recipe, const Candidates& micro_shards,
                                          std::span<const Rank> done);
 
 }  // namespace shoal

@@ -237,7 +237,7 @@ Task<void> Worker::commit(Generation generation, Rank rank) {
   report.rank = rank;
   const LedgerPlace place = replica_.ledger.place();
   const bool in_order =
-      options_.recipe.stragglers != StragglerPolicy::Fastest && options_.recipe.epoch_fraction >= 1;
+      !waits_by<PartialGradients>(options_.recipe) && options_.recipe.epoch_fraction >= 1;
   note(EventKind::StepApplied, generation, t.value(), hash(),
        in_order ? position(place.epoch, place.done()) : kNoPosition);
   if (journal_ != nullptr) co_await journal_->step_done(std::move(report));

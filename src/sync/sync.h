@@ -6,7 +6,7 @@
 //   for t = 0, 1, ...:
 //     deal the next B_global samples to the workers
 //     g <- sum over own samples of the gradient at w     (backward; bucket by bucket, last first)
-//                        (recipe.priority: t+1 begins while t is exchanged; priority_reduction.h)
+//                        (--order priority: t+1 begins while t is exchanged; priority_reduction.h)
 //     by recipe.updater, each bucket as soon as it is ready:
 //       everyone   g <- all-reduce(g)
 //       owners     g[own part] <- reduce-scatter(g)      (on one host: with the update)
@@ -39,11 +39,11 @@
 #include "optim/batch_growth.h"
 #include "optim/rule.h"
 #include "optim/schedule.h"
-#include "recipe/recipe.h"
 #include "replica/journal.h"
 #include "replica/replica.h"
 #include "runtime/node.h"
 #include "runtime/task.h"
+#include "sync/in_step.h"
 #include "sync/operations.h"
 
 namespace shoal {
@@ -53,7 +53,7 @@ struct SyncOptions {
   std::uint64_t batch = 32;   // B_global of `workers` workers; at least 1
   std::uint64_t workers = 1;  // that the batch is meant for
   BatchGrowth growth{};       // of the batch
-  Recipe recipe{};
+  InStep recipe{};
   Rule rule{};
   double local_clip = 0;  // dgc: what the rule's clip_norm would be, as each worker's own; 0: none
   double eta = 0.1;       // of the schedule, at its height
@@ -64,7 +64,7 @@ struct SyncOptions {
   // From this size on, parameters stay with the owners of their parts, on one host
   // (sharded_state.h). With fewer the additional message would cost more than it saves.
   Bytes hold_parameters{4 << 20};
-  Bytes chunk{512 << 10};  // at most, where what is needed first goes first (recipe.priority)
+  Bytes chunk{512 << 10};  // at most, with SendOrder::Priority
   Step save_every{0};      // 0: only at the end
   bool evaluate = false;   // at every epoch's end, and at the end
   // Record hashes of parameters and gradients, for the checkers. Costs a pass over them a step.

@@ -48,10 +48,11 @@ Task<std::string> SyncStep::choose_exchange(const Group& group, bool anew) {
 void SyncStep::begin_view(const View& view, std::vector<bool> guests) {
   dealing_.begin_view(view, std::move(guests));
   own_note_ = StepNote();
-  reduction_ = &reductions_.of(choice_.updater(), options_.recipe.priority, view);
+  reduction_ =
+      &reductions_.of(choice_.updater(), options_.recipe.order == SendOrder::Priority, view);
   reduction_->begin_view(view, *view.rank_of(node_.id));
   buckets_.begin_view(options_.tune_buckets > Bytes(0) && reduction_->any_buckets() &&
-                      options_.recipe.shards == 0 && options_.recipe.overlap && view.size() > 1);
+                      options_.recipe.shards == 0 && overlaps(options_.recipe) && view.size() > 1);
 }
 
 void SyncStep::state_arrived() {
@@ -67,9 +68,8 @@ const std::vector<MicroShard>& SyncStep::deal(const View& view) {
 }
 
 Task<void> SyncStep::prefetch(const Group& group) {
-  const Recipe& recipe = options_.recipe;
-  const bool in_one_go =
-      recipe.accumulate == 1 && recipe.shards == 0 && recipe.stragglers == StragglerPolicy::All;
+  const InStep& recipe = options_.recipe;
+  const bool in_one_go = recipe.accumulate == 1 && recipe.shards == 0 && waits_for_all(recipe);
   if (!in_one_go) co_return;
   std::optional<Portion> next = dealing_.next_portion(*group.view, group.rank);
   if (next) co_await learner_.prefetch(node_.env, std::move(*next));
@@ -83,7 +83,7 @@ void SyncStep::begin_report() {
 }
 
 bool SyncStep::computes_whole() const {
-  return options_.recipe.shards > 0 || options_.recipe.stragglers != StragglerPolicy::All;
+  return options_.recipe.shards > 0 || !waits_for_all(options_.recipe);
 }
 
 Task<void> SyncStep::prepare(const Group& group) {
@@ -98,7 +98,7 @@ Task<void> SyncStep::prepare(const Group& group) {
   co_await early_.take(group);
   if (options_.recipe.shards > 0) {
     co_await shards_.compute(group, report_);
-  } else if (options_.recipe.stragglers != StragglerPolicy::All) {
+  } else if (!waits_for_all(options_.recipe)) {
     co_await stragglers_.compute(group, report_);
   }
   if (computes_whole()) buckets_.cut_whole();
@@ -110,7 +110,7 @@ Task<void> SyncStep::prepare(const Group& group) {
       tasks.spawn(compute(group, ready));
       co_await reduce_as_ready(group, early_.ready_or(ready), tasks);
     }
-    if (computes_whole() || (!options_.recipe.overlap && !in_chunks()))
+    if (computes_whole() || (!overlaps(options_.recipe) && !in_chunks()))
       buckets_.reduce_all(group, *reduction_, tasks, report_);
   });
   if (update_.needs_norms()) co_await apply_with_norms(group);

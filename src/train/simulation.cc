@@ -50,7 +50,7 @@ void keep_text(const SimDisk::Visit& keep, const std::string& path, const std::s
 
 SimulationResult simulate(const TrainPlan& plan, Learner& learner, const Simulation& simulation,
                           const SimDisk::Visit& keep) {
-  SHOAL_CHECK_EQ(simulation.cluster.nodes.size(), plan.workers + plan.recipe.ps.servers);
+  SHOAL_CHECK_EQ(simulation.cluster.nodes.size(), plan.workers + servers_of(plan.recipe));
   SimulatedJob job{plan, learner, simulation.journal, {}};
   Recorder recorder(1);  // only for the hash and the checkers, not for the last events
   std::vector<std::unique_ptr<Checker>> checkers;

@@ -53,19 +53,19 @@ std::vector<std::string> terms_of(const TrainPlan& plan) {
           fmt::format("seed {}", plan.seed.value()), fmt::format("samples {}", plan.samples)};
 }
 
-SyncOptions sync_options(const TrainPlan& plan) {
+SyncOptions sync_options(const TrainPlan& plan, const InStep& recipe) {
   SyncOptions o;
   o.steps = plan.steps;
   o.batch = plan.global_batch != 0 ? plan.global_batch : plan.batch * plan.workers;
   o.workers = plan.workers;
   o.rule = plan.rule;
   // Momentum accumulates clipped gradients, so workers clip before they send.
-  if (traits(plan.recipe.encode.as).gathers_momentum)
+  if (traits(recipe.encode.as).gathers_momentum)
     o.local_clip = std::exchange(o.rule.clip_norm, 0);
   o.eta = plan.eta;
   o.schedule = plan.schedule;
   o.growth = plan.growth;
-  o.recipe = plan.recipe;
+  o.recipe = recipe;
   o.tune_buckets = plan.tune_buckets;
   o.save_every = plan.save_every;
   o.evaluate = plan.evaluate;
@@ -90,12 +90,12 @@ std::pair<std::uint64_t, std::uint64_t> epochs_in_steps(const TrainPlan& plan, s
   return {epochs, std::min(plan.samples, last * each)};
 }
 
-ServedOptions served_options(const TrainPlan& plan) {
-  const ParameterServerOptions& ps = plan.recipe.ps;
+ServedOptions served_options(const TrainPlan& plan, const Served& recipe) {
+  const ParameterServerOptions& ps = recipe.ps;
   ServedOptions o;
   const std::uint64_t each = samples_per_update(ps, plan.batch, plan.workers, plan.hosts);
   std::tie(o.epochs, o.last_epoch) = epochs_of(plan, each);
-  o.logical = plan.recipe.shards;
+  o.logical = recipe.shards;
   o.round_batch = plan.global_batch != 0 ? plan.global_batch : plan.batch * plan.workers;
   if (o.logical > 0) std::tie(o.epochs, o.last_epoch) = epochs_in_steps(plan, o.round_batch);
   o.batch = plan.batch;
@@ -103,7 +103,7 @@ ServedOptions served_options(const TrainPlan& plan) {
   o.hosts = plan.hosts;
   o.shards = ps.servers > 0 ? ps.servers : plan.workers;
   o.ps = ps;
-  o.encode = plan.recipe.encode;
+  o.encode = recipe.encode;
   o.rule = plan.rule;
   o.eta = plan.eta;
   o.schedule = plan.schedule;
@@ -111,14 +111,12 @@ ServedOptions served_options(const TrainPlan& plan) {
   return o;
 }
 
-DecentralOptions decentral_options(const TrainPlan& plan) {
+DecentralOptions decentral_options(const TrainPlan& plan, const Decentral& recipe) {
   DecentralOptions o;
   std::tie(o.epochs, o.last_epoch) = epochs_of(plan, plan.batch * plan.workers);
   o.batch = plan.batch;
   o.workers = plan.workers;
-  o.peering = plan.recipe.peering;
-  o.exchange = plan.recipe.exchange;
-  o.encode = plan.recipe.encode;
+  o.recipe = recipe;
   o.rule = plan.rule;
   o.eta = plan.eta;
   o.schedule = plan.schedule;
@@ -129,11 +127,14 @@ DecentralOptions decentral_options(const TrainPlan& plan) {
 
 Task<void> carry_out(Node& node, Learner& learner, CheckpointStore& checkpoints, Replica& replica,
                      const TrainPlan& plan, Journal& journal) {
-  if (plan.recipe.updater == Updater::Servers)
-    return served_node(node, learner, checkpoints, replica, served_options(plan), &journal);
-  if (plan.recipe.updater == Updater::Decentral)
-    return decentral_worker(node, learner, checkpoints, replica, decentral_options(plan), &journal);
-  return sync_worker(node, learner, checkpoints, replica, sync_options(plan), &journal);
+  if (const auto* const served = std::get_if<Served>(&plan.recipe))
+    return served_node(node, learner, checkpoints, replica, served_options(plan, *served),
+                       &journal);
+  if (const auto* const decentral = std::get_if<Decentral>(&plan.recipe))
+    return decentral_worker(node, learner, checkpoints, replica,
+                            decentral_options(plan, *decentral), &journal);
+  return sync_worker(node, learner, checkpoints, replica,
+                     sync_options(plan, std::get<InStep>(plan.recipe)), &journal);
 }
 
 Task<std::string> digest(Env& env, ConstBuf state) {
@@ -156,7 +157,7 @@ Summary summarize(const TrainPlan& plan, const RunTotals& totals, const Ledger& 
   s.data = plan.data;
   s.seed = plan.seed;
   s.workers = plan.workers;
-  s.servers = plan.recipe.ps.servers;
+  s.servers = servers_of(plan.recipe);
   const LedgerPlace place = ledger.place();
   s.epochs = (place.epoch * plan.samples + place.done()) / plan.samples;
   s.samples = plan.samples;
@@ -216,9 +217,11 @@ void set_length(RunJournalOptions& journal, const TrainPlan& plan) {
 }
 
 std::uint64_t period_of(const Recipe& recipe) {
-  if (recipe.updater == Updater::Decentral) return recipe.peering.tau;
-  if (recipe.updater != Updater::Servers) return 1;
-  const ParameterServerOptions& ps = recipe.ps;
+  if (const auto* const decentral = std::get_if<Decentral>(&recipe))
+    return local_steps(decentral->algorithm);
+  const auto* const served = std::get_if<Served>(&recipe);
+  if (served == nullptr) return 1;
+  const ParameterServerOptions& ps = served->ps;
   return std::uint64_t{ps.push_every} * ps.write_back * steps_of(ps.fetch);
 }
 

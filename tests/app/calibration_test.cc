@@ -108,14 +108,14 @@ TrainPlan plan_of_two() {
   plan.global_batch = 20;
   plan.steps = Step(100'000);
   plan.rule = default_rule(RuleKind::Sgd);
-  plan.recipe.exchange = Exchange::Ring;
+  plan.recipe = InStep{.exchange = Exchange::Ring};
   return plan;
 }
 
 // No overlap with the gradient: two halves each way, and an addition.
 TEST(Prediction, OfARingIsWhatTheFormulaSays) {
   TrainPlan plan = plan_of_two();
-  plan.recipe.overlap = false;
+  std::get<InStep>(plan.recipe).order = SendOrder::Fifo;
   const Prediction p = predict(plan, made_up(), Bytes(100'000'000));
   const double ring = 2 * (100e-6 + 6e6 / 1e9) + 1.5e6 * 0.5e-9;
   EXPECT_NEAR(p.step_s, 0.04 + ring, 0.03 * (0.04 + ring));

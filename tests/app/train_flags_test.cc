@@ -35,8 +35,10 @@ std::string refusal(const std::vector<std::string>& words) {
   return "";
 }
 
+InStep in_step(const TrainFlags& flags) { return std::get<InStep>(recipe_of(flags)); }
+
 TEST(Like, WithoutASystemItIsOurs) {
-  const Recipe recipe = recipe_of(flags_of({}));
+  const InStep recipe = in_step(flags_of({}));
   EXPECT_EQ(recipe.updater, Updater::Owners);
   EXPECT_EQ(recipe.exchange, Exchange::Direct);
   EXPECT_EQ(bucket_bytes_of(flags_of({})), Bytes(1 << 20));
@@ -44,21 +46,33 @@ TEST(Like, WithoutASystemItIsOurs) {
 
 TEST(Like, ASystemSetsTheAxesAndFlagsOverrideThem) {
   const TrainFlags plain = flags_of({"--like", "tensorflow-sync"});
-  EXPECT_EQ(recipe_of(plain).stragglers, StragglerPolicy::First);
-  EXPECT_EQ(recipe_of(plain).backups, 1U);
+  EXPECT_EQ(in_step(plain).stragglers, StragglerPolicy(FirstGradients{1}));
   const TrainFlags changed =
       flags_of({"--like", "tensorflow-sync", "--backups", "3", "--exchange", "ring"});
-  EXPECT_EQ(recipe_of(changed).stragglers, StragglerPolicy::First);
-  EXPECT_EQ(recipe_of(changed).backups, 3U);
-  EXPECT_EQ(recipe_of(changed).exchange, Exchange::Ring);
-  EXPECT_FALSE(recipe_of(flags_of({"--like", "pytorch", "--order", "fifo"})).overlap);
-  EXPECT_TRUE(recipe_of(flags_of({"--like", "bigdl", "--order", "wfbp"})).overlap);
+  EXPECT_EQ(in_step(changed).stragglers, StragglerPolicy(FirstGradients{3}));
+  EXPECT_EQ(in_step(changed).exchange, Exchange::Ring);
+  EXPECT_EQ(in_step(flags_of({"--like", "pytorch", "--order", "fifo"})).order, SendOrder::Fifo);
+  EXPECT_EQ(in_step(flags_of({"--like", "bigdl", "--order", "wfbp"})).order, SendOrder::Wfbp);
 }
 
-TEST(Like, BackupsOfASystemGoWithItsTurnout) {
-  EXPECT_EQ(recipe_of(flags_of({"--like", "tensorflow-sync", "--straggler-policy", "all"})).backups,
-            0U);
-  EXPECT_THAT(refusal({"--backups", "1", "--workers", "3"}), HasSubstr("--straggler-policy first"));
+TEST(Like, ASettingOfAnotherChoiceIsRefusedAndTheMessageSaysWhereItGoes) {
+  EXPECT_EQ(axis_of(recipe_of(flags_of({"--like", "tensorflow-sync", "--straggler-policy", "all"})),
+                    "backups"),
+            "");
+  EXPECT_THAT(refusal({"--backups", "1", "--workers", "3"}),
+              AllOf(HasSubstr("--backups does not go with --update owners --straggler-policy all"),
+                    HasSubstr("--backups goes with --straggler-policy first")));
+  EXPECT_THAT(
+      refusal({"--copies", "2", "--local-steps", "3"}),
+      AllOf(HasSubstr("--copies"), HasSubstr("with --update servers"), HasSubstr("--local-steps")));
+}
+
+TEST(Like, AnotherKindTakesOverTheSettingsThatBothHave) {
+  const Recipe served = recipe_of(flags_of({"--like", "cntk-1bit", "--update", "servers"}));
+  EXPECT_EQ(axis_of(served, "encode"), "onebit+ef");
+  EXPECT_EQ(axis_of(served, "exchange"), "");
+  const Recipe decentral = recipe_of(flags_of({"--like", "pytorch", "--update", "decentral"}));
+  EXPECT_EQ(axis_of(decentral, "exchange"), "ring");
 }
 
 TEST(Like, ASystemHasItsOwnBuckets) {
@@ -67,9 +81,9 @@ TEST(Like, ASystemHasItsOwnBuckets) {
 }
 
 TEST(Like, ReproducibleIsEightShardsUnlessTheyAreCounted) {
-  EXPECT_EQ(recipe_of(flags_of({})).shards, 0U);
-  EXPECT_EQ(recipe_of(flags_of({"--reproducible"})).shards, 8U);
-  EXPECT_EQ(recipe_of(flags_of({"--reproducible", "--shards", "16"})).shards, 16U);
+  EXPECT_EQ(in_step(flags_of({})).shards, 0U);
+  EXPECT_EQ(in_step(flags_of({"--reproducible"})).shards, 8U);
+  EXPECT_EQ(in_step(flags_of({"--reproducible", "--shards", "16"})).shards, 16U);
 }
 
 TEST(Like, AxesMayComeFromAFileAsNumbers) {
@@ -77,9 +91,9 @@ TEST(Like, AxesMayComeFromAFileAsNumbers) {
   const std::vector<ConfigEntry> entries = {
       {"epoch-fraction", 0.75, 1}, {"backups", std::int64_t{2}, 2}, {"order", "fifo", 3}};
   apply_config(train_options(flags), {"--backups"}, entries, "run.toml");
-  EXPECT_EQ(recipe_of(flags).epoch_fraction, 0.75);
-  EXPECT_FALSE(recipe_of(flags).overlap);
-  EXPECT_EQ(recipe_of(flags).backups, 0U) << "the command line wins";
+  EXPECT_EQ(in_step(flags).epoch_fraction, 0.75);
+  EXPECT_EQ(in_step(flags).order, SendOrder::Fifo);
+  EXPECT_EQ(backups(in_step(flags)), 0U) << "the command line wins";
 }
 
 TEST(Like, WhatCannotBeIsRefusedWithReasonAndChoice) {
@@ -91,7 +105,7 @@ TEST(Like, WhatCannotBeIsRefusedWithReasonAndChoice) {
               AllOf(HasSubstr("a-bsp"), HasSubstr("--workers 2")));
   EXPECT_EQ(refusal({"--like", "a-bsp"}), "") << "another launcher may have started several";
   EXPECT_THAT(refusal({"--epoch-fraction", "1.5", "--workers", "2:4"}),
-              HasSubstr("--epoch-fraction 1"));
+              HasSubstr("--epoch-fraction 1.5: expected a number above 0, at most 1"));
   EXPECT_THAT(refusal({"--update", "owner"}), HasSubstr("'owners'"));
   EXPECT_THAT(refusal({"--compress", "--no-compress"}), HasSubstr("one of them"));
 }

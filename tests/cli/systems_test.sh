@@ -18,7 +18,7 @@ assert systems["bigdl"]["aliases"] == ["caffeonspark"], systems["bigdl"]
 assert systems["gosgd"]["criteria"]["kind"] == "decentral, asynchronous", systems["gosgd"]
 assert systems["downpour"]["criteria"]["needs_balanced_data"] and systems["downpour"]["criteria"]["resilience"] == 3
 assert systems["project-adam-epoch"]["recipe"]["epoch-fraction"] == "0.75"
-assert all(s["citation"] and s["recipe"]["exchange"] for s in systems.values())
+assert all(s["citation"] and s["recipe"]["update"] for s in systems.values())
 ' || fail 'the JSON is not as it should be'
 "$shoal" systems --json --markdown 2>/dev/null && fail 'two formats at once'
 exit $((failures > 0))

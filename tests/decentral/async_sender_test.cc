@@ -23,14 +23,14 @@ void slow_down_last(Cluster& cluster, double factor) {
 // ---- malt
 
 Models scattering(const DecentralJob& job, std::size_t P) {
-  const Graph graph = graph_of(job.options.peering.topology, P);
+  const Graph graph = graph_of(job.topology(), P);
   Models w = job.initial(P);
   DecentralJob::Steps steps(job);
   for (std::uint64_t t = 1;; ++t) {
     const auto g = steps.gradients(w);
     if (!g) return w;
     job.descend(w, *g);
-    if (t % job.options.peering.tau != 0) continue;
+    if (t % job.get("local-steps") != 0) continue;
     const Models sent = w;
     for (std::uint32_t r = 0; r < P; ++r) {
       Models met = {sent[r]};
@@ -44,8 +44,8 @@ Models scattering(const DecentralJob& job, std::size_t P) {
 TEST(Malt, InStepEqualsItsOracle) {
   for (const std::size_t P : {2, 5, 6}) {
     DecentralJob job = DecentralJob::like("malt");
-    job.options.peering.in_step = true;
-    job.options.peering.tau = 2;
+    job.set("pace", "sync");
+    job.set("local-steps", 2);
     job.options.epochs = 2;
     job.run(P);
     const Models oracle = scattering(job, P);
@@ -59,8 +59,8 @@ TEST(Malt, AModelGoesToAsManyOthersAsTheLogarithmOfTheirNumber) {
   const auto messages = [](std::size_t P, std::uint32_t tau) {
     DecentralJob job = DecentralJob::like("malt");
     job.samples = 6 * P * 10;
-    job.options.peering.in_step = true;
-    job.options.peering.tau = tau;
+    job.set("pace", "sync");
+    job.set("local-steps", tau);
     job.run(P);
     return job.outcome.messages;
   };
@@ -71,7 +71,7 @@ TEST(Malt, AModelGoesToAsManyOthersAsTheLogarithmOfTheirNumber) {
 TEST(Malt, ASlowWorkerDoesNotStallOthers) {
   DecentralJob job = DecentralJob::like("malt");
   job.samples = 960;
-  job.options.peering.tau = 1;
+  job.set("local-steps", 1);
   Cluster cluster = DecentralJob::cluster(4);
   slow_down_last(cluster, 10);
   World world(cluster, {.seed = kDecentralSeed});
@@ -82,7 +82,7 @@ TEST(Malt, ASlowWorkerDoesNotStallOthers) {
 
 TEST(Malt, ARateOfZeroBringsTheModelsTogether) {
   DecentralJob job = DecentralJob::like("malt");
-  job.options.peering.tau = 1;
+  job.set("local-steps", 1);
   job.run_then_rest(4);
   const double apart = job.spread();
   job.rest_on(4);
@@ -93,7 +93,7 @@ TEST(Malt, ARateOfZeroBringsTheModelsTogether) {
 TEST(Malt, BehindASlowLinkFewerModelsAreSent) {
   const auto models = [](std::uint32_t tau) {
     DecentralJob job = DecentralJob::like("malt");
-    job.options.peering.tau = tau;
+    job.set("local-steps", tau);
     Cluster cluster = Cluster::uniform(4, {.latency = 100us, .bytes_per_s = 2e4});
     cluster.ns_per_element = DecentralJob::cluster(4).ns_per_element;
     cluster.completion = Completion::WhenMatched;
@@ -114,7 +114,7 @@ TEST(Malt, BehindASlowLinkFewerModelsAreSent) {
 // ---- tree-easgd
 
 Models tree(const DecentralJob& job, std::size_t P) {
-  const Peering& p = job.options.peering;
+  const auto& p = job.as<TreeSettings>();
   Models w = job.initial(P);
   DecentralJob::Steps steps(job);
   for (std::uint64_t t = 1;; ++t) {
@@ -123,9 +123,11 @@ Models tree(const DecentralJob& job, std::size_t P) {
     job.descend(w, *g);
     const Models sent = w;
     for (std::size_t r = 0; r < P; ++r) {
-      if (t % p.tau_down == 0 && r > 0) DecentralJob::move(w[r], p.alpha, sent[(r - 1) / 2], w[r]);
+      if (t % p.local_steps_down == 0 && r > 0)
+        DecentralJob::move(w[r], p.alpha, sent[(r - 1) / 2], w[r]);
       for (std::size_t child = 2 * r + 1; child <= 2 * r + 2; ++child)
-        if (t % p.tau == 0 && child < P) DecentralJob::move(w[r], p.alpha, sent[child], w[r]);
+        if (t % p.local_steps == 0 && child < P)
+          DecentralJob::move(w[r], p.alpha, sent[child], w[r]);
     }
   }
 }
@@ -133,10 +135,10 @@ Models tree(const DecentralJob& job, std::size_t P) {
 TEST(TreeEasgd, InStepEqualsItsOracleAndTheResultIsTheRoot) {
   for (const std::size_t P : {1, 2, 6}) {
     DecentralJob job = DecentralJob::like("tree-easgd");
-    job.options.peering.in_step = true;
-    job.options.peering.tau = 2;
-    job.options.peering.tau_down = 3;
-    job.options.peering.alpha = 0.3;
+    job.set("pace", "sync");
+    job.set("local-steps", 2);
+    job.set("local-steps-down", 3);
+    job.set("alpha", 0.3);
     job.options.epochs = 2;
     job.run(P);
     const Models oracle = tree(job, P);
@@ -149,8 +151,8 @@ TEST(TreeEasgd, InStepEqualsItsOracleAndTheResultIsTheRoot) {
 
 TEST(TreeEasgd, AlphaOfZeroIsIndependentSgd) {
   DecentralJob job = DecentralJob::like("tree-easgd");
-  job.options.peering.in_step = true;
-  job.options.peering.alpha = 0;
+  job.set("pace", "sync");
+  job.set("alpha", 0);
   job.run(3);
   Models w = job.initial(3);
   DecentralJob::Steps steps(job);
@@ -160,9 +162,9 @@ TEST(TreeEasgd, AlphaOfZeroIsIndependentSgd) {
 
 TEST(TreeEasgd, MessagesGoAlongEdgesAloneUpEveryTauAndDownEveryTauDown) {
   DecentralJob job = DecentralJob::like("tree-easgd");
-  job.options.peering.in_step = true;
-  job.options.peering.tau = 2;
-  job.options.peering.tau_down = 5;
+  job.set("pace", "sync");
+  job.set("local-steps", 2);
+  job.set("local-steps-down", 5);
   job.samples = 6 * 6 * 10;
   Recorder recorder;
   ModelsBetween between;
@@ -179,7 +181,7 @@ TEST(TreeEasgd, MessagesGoAlongEdgesAloneUpEveryTauAndDownEveryTauDown) {
 
 TEST(TreeEasgd, ARateOfZeroContracts) {
   DecentralJob job = DecentralJob::like("tree-easgd");
-  job.options.peering.tau = 1;
+  job.set("local-steps", 1);
   job.samples = 480;
   job.run_then_rest(5);
   const double apart = job.spread();
@@ -201,7 +203,7 @@ TEST(TreeEasgd, ASlowWorkerDoesNotStallOthers) {
 // ---- mpca-sgd
 
 Models drawn(const DecentralJob& job, std::size_t P) {
-  const Peering& p = job.options.peering;
+  const auto& p = job.as<MasterSettings>();
   Models w = job.initial(P);
   std::vector<float> before = w[0];
   std::vector<float> ahead = w[0];
@@ -220,7 +222,7 @@ Models drawn(const DecentralJob& job, std::size_t P) {
     if (!g) break;
     for (std::size_t r = 0; r < P; ++r) DecentralJob::move((*g)[r], p.penalty, w[r], ahead);
     job.descend(w, *g);
-    if (t % p.tau != 0) continue;
+    if (t % p.local_steps != 0) continue;
     if (!sent.empty()) follow();
     sent = w;
   }
@@ -230,10 +232,10 @@ Models drawn(const DecentralJob& job, std::size_t P) {
 
 TEST(MpcaSgd, EqualsItsOracle) {
   DecentralJob job = DecentralJob::like("mpca-sgd");
-  job.options.peering.in_step = true;
-  job.options.peering.tau = 3;
-  job.options.peering.penalty = 0.5;
-  job.options.peering.extrapolate = 0.25;
+  job.set("pace", "sync");
+  job.set("local-steps", 3);
+  job.set("penalty", 0.5);
+  job.set("extrapolate", 0.25);
   job.run(4);
   const Models oracle = drawn(job, 4);
   for (std::uint32_t r = 0; r < 4; ++r) DecentralJob::expect_near(job.models[NodeId(r)], oracle[r]);
@@ -242,7 +244,7 @@ TEST(MpcaSgd, EqualsItsOracle) {
 
 TEST(MpcaSgd, WithoutPenaltyAndExtrapolationIsAveragingOneExchangeLate) {
   DecentralJob job = DecentralJob::like("mpca-sgd");
-  job.options.peering = {.algorithm = Algorithm::Master, .tau = 4};
+  job.options.recipe.algorithm = MasterSettings{.local_steps = 4};
   job.samples = 480;
   job.run(4);
   Models w = job.initial(4);
@@ -267,8 +269,8 @@ TEST(MpcaSgd, WithoutPenaltyAndExtrapolationIsAveragingOneExchangeLate) {
 TEST(MpcaSgd, TrainingNeverWaits) {
   const auto waits = [](const char* system) {
     DecentralJob job = DecentralJob::like(system);
-    job.options.peering.in_step = true;
-    job.options.peering.tau = 1;
+    if (job.has("pace")) job.set("pace", "sync");
+    job.set("local-steps", 1);
     Cluster cluster = DecentralJob::cluster(4);
     for (auto& host : cluster.hosts) host.nic.latency = 50ms;
     World world(cluster, {.seed = kDecentralSeed});

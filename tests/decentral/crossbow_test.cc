@@ -46,8 +46,8 @@ void move_center(Central& worker, const std::vector<float>& sum, float mu) {
 // All rounds of an epoch, whose last one may be partial, at a fraction of the rate.
 void central_epoch(const DecentralJob& job, std::vector<Central>& workers, double part,
                    std::uint64_t steps_of_epoch, DecentralJob::Steps& steps) {
-  const std::uint32_t k = job.options.peering.learners;
-  const auto mu = static_cast<float>(job.options.peering.block_momentum);
+  const std::uint32_t k = job.as<LearnersSettings>().learners;
+  const auto mu = static_cast<float>(job.as<LearnersSettings>().block_momentum);
   std::uint64_t made = 0;
   while (made < steps_of_epoch) {
     Models sums(workers.size(), std::vector<float>(workers[0].z.size(), 0.0F));
@@ -71,7 +71,7 @@ void central_epoch(const DecentralJob& job, std::vector<Central>& workers, doubl
 
 std::vector<Central> begin_central(const DecentralJob& job, std::size_t P) {
   const std::vector<float> zero = job.initial(1)[0];
-  return std::vector<Central>(P, {zero, zero, Models(job.options.peering.learners, zero)});
+  return std::vector<Central>(P, {zero, zero, Models(job.get("learners"), zero)});
 }
 
 TEST(Crossbow, EqualsItsOracle) {
@@ -79,8 +79,8 @@ TEST(Crossbow, EqualsItsOracle) {
     for (const std::uint32_t k : {1U, 2U, 3U})
       for (const double mu : {0.0, 0.5}) {
         DecentralJob job = DecentralJob::like("crossbow");
-        job.options.peering.learners = k;
-        job.options.peering.block_momentum = mu;
+        job.set("learners", k);
+        job.set("block-momentum", mu);
         job.options.eta = 0.02;
         job.samples = 6 * P * 16;
         job.run(P);
@@ -94,8 +94,8 @@ TEST(Crossbow, EqualsItsOracle) {
 
 TEST(Crossbow, LearnersBeginAtTheCenterAgainWhenTheRateDrops) {
   DecentralJob job = DecentralJob::like("crossbow");
-  job.options.peering.learners = 3;
-  job.options.peering.block_momentum = 0.5;
+  job.set("learners", 3);
+  job.set("block-momentum", 0.5);
   job.options.eta = 0.02;
   job.options.epochs = 2;
   job.options.schedule = parse_schedule("step:1:0.1");
@@ -116,8 +116,8 @@ TEST(Crossbow, LearnersBeginAtTheCenterAgainWhenTheRateDrops) {
 
 TEST(Crossbow, CenterAndLearnersAddUpToWhatTheyDidWithoutGradientsAndMomentum) {
   DecentralJob job = DecentralJob::like("crossbow");
-  job.options.peering.learners = 3;
-  job.options.peering.block_momentum = 0;
+  job.set("learners", 3);
+  job.set("block-momentum", 0);
   std::vector<Central> worker = begin_central(job, 1);
   DecentralJob::Steps steps(job);
   central_epoch(job, worker, 1, 20, steps);
@@ -148,10 +148,10 @@ TEST(Crossbow, ThroughputPicksTheNumberOfLearners) {
 
 TEST(Deepspark, InStepEqualsAnOracleWhoseAlphaFollowsTheLoss) {
   DecentralJob job = DecentralJob::like("deepspark");
-  job.options.peering.in_step = true;
-  job.options.peering.tau = 2;
-  job.options.peering.alpha = 0.2;
-  job.options.peering.beta = 0.2;
+  job.set("pace", "sync");
+  job.set("local-steps", 2);
+  job.set("alpha", 0.2);
+  job.set("center-rate", 0.2);
   job.options.epochs = 2;
   job.run(4);
   Models w = job.initial(4);

@@ -1,6 +1,7 @@
 // A job with models that meet, on the quadratic, for tests in any world; and parts for oracles.
 #pragma once
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -36,10 +37,37 @@ struct DecentralJob {
 
   static DecentralJob like(const char* system) {
     DecentralJob job;
-    job.options.peering = find_system(system).recipe.peering;
-    job.options.encode = find_system(system).recipe.encode;
+    job.options.recipe.algorithm = std::get<Decentral>(find_system(system).recipe).algorithm;
+    job.options.recipe.encode = std::get<Decentral>(find_system(system).recipe).encode;
     return job;
   }
+
+  // Settings of its algorithm by name.
+  void set(std::string_view name, const std::string& value) {
+    for (const Setting& setting : settings_of(options.recipe))
+      if (setting.name == name) return setting.set(value);
+    ADD_FAILURE() << name_of(options.recipe.algorithm) << " has no " << name;
+  }
+  void set(std::string_view name, const char* value) { set(name, std::string(value)); }
+  void set(std::string_view name, bool value) { set(name, value ? "yes" : "no"); }
+  template <class Number>
+  void set(std::string_view name, Number value) {
+    set(name, fmt::format("{}", value));
+  }
+  // Empty: it has none of this name.
+  std::string text(std::string_view name) const {
+    Decentral copy = options.recipe;
+    for (const Setting& setting : settings_of(copy))
+      if (setting.name == name) return setting.text();
+    return "";
+  }
+  bool has(std::string_view name) const { return !text(name).empty(); }
+  std::uint64_t get(std::string_view name) const { return std::stoull(text(name)); }
+  template <class Settings>
+  const Settings& as() const {
+    return std::get<Settings>(options.recipe.algorithm);
+  }
+  Topology topology() const { return parse_topology(text("topology")); }
 
   NodeProgram program() {
     return [this](Node& node) { return work(node); };

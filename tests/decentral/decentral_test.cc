@@ -15,7 +15,7 @@ namespace {
 
 DecentralJob like(const char* name) {
   DecentralJob job;
-  job.options.peering = find_system(name).recipe.peering;
+  job.options.recipe.algorithm = std::get<Decentral>(find_system(name).recipe).algorithm;
   return job;
 }
 
@@ -28,13 +28,13 @@ Models averaging(const DecentralJob& job, std::size_t P) {
     const auto g = steps.gradients(w);
     if (!g) return w;
     job.descend(w, *g);
-    if (t % job.options.peering.tau == 0) w.assign(P, DecentralJob::mean(w));
+    if (t % job.get("local-steps") == 0) w.assign(P, DecentralJob::mean(w));
   }
 }
 
 TEST(Sparknet, TauOfOneWithPlainSgdIsSynchronousSgd) {
   DecentralJob job = like("sparknet");
-  job.options.peering.tau = 1;
+  job.set("local-steps", 1);
   job.run(4);
   Models w = job.initial(1);
   DecentralJob one = like("sparknet");
@@ -48,7 +48,7 @@ TEST(Sparknet, EqualsItsOracle) {
   for (const std::uint32_t tau : {2U, 3U, 10U}) {
     DecentralJob job = like("sparknet");
     job.options.epochs = 2;
-    job.options.peering.tau = tau;
+    job.set("local-steps", tau);
     job.run(3);
     const Models oracle = averaging(job, 3);
     DecentralJob::expect_near(job.results[NodeId(1)], DecentralJob::mean(oracle));
@@ -59,10 +59,10 @@ TEST(Sparknet, EqualsItsOracle) {
 
 TEST(Sparknet, SendsItsModelOnceInTauSteps) {
   DecentralJob often = like("sparknet");
-  often.options.peering.tau = 1;
+  often.set("local-steps", 1);
   often.run(4);
   DecentralJob seldom = like("sparknet");
-  seldom.options.peering.tau = 5;
+  seldom.set("local-steps", 5);
   seldom.run(4);
   // 10 steps; each meeting sends 2 (P - 1) messages per worker.
   EXPECT_EQ(often.outcome.messages - seldom.outcome.messages, (10U - 2) * 4 * 6);
@@ -71,7 +71,7 @@ TEST(Sparknet, SendsItsModelOnceInTauSteps) {
 TEST(Sparknet, LateKeepsTheStepsInBetween) {
   for (const std::size_t P : {1U, 2U, 4U}) {
     DecentralJob job = like("sparknet");
-    job.options.peering = {.tau = 3, .overlap_steps = 2};
+    job.options.recipe.algorithm = AverageSettings{.local_steps = 3, .overlap_steps = 2};
     job.samples = 10 * P * job.options.batch;
     job.run(P);
     Models w = job.initial(P);
@@ -101,7 +101,7 @@ TEST(Sparknet, TwoSwapTheirModels) {
     const auto bytes = [&](std::uint32_t tau) {
       DecentralJob job = like("sparknet");
       job.problem.dimensions = Elements(5000);
-      job.options.peering = {.tau = tau, .overlap_steps = late};
+      job.options.recipe.algorithm = AverageSettings{.local_steps = tau, .overlap_steps = late};
       job.run(2);
       return static_cast<double>(job.sent[NodeId(0)].value());
     };
@@ -123,9 +123,9 @@ TEST(ParallelSgd, IsTheMeanOfModelsTrainedAlone) {
 // ---- bmuf, diloco
 
 std::vector<float> block(const DecentralJob& job, std::size_t P) {
-  const Peering& p = job.options.peering;
+  const auto& p = job.as<BlockSettings>();
   const auto zeta = static_cast<float>(p.block_rate);
-  const auto eta_b = static_cast<float>(block_momentum(p, P));
+  const auto eta_b = static_cast<float>(block_momentum(p.block_momentum, P));
   Models w = job.initial(P);
   std::vector<float> W = w[0];   // the papers' own form, with W and D separate
   std::vector<float> began = W;  // the model with which all began the block
@@ -135,7 +135,7 @@ std::vector<float> block(const DecentralJob& job, std::size_t P) {
     const auto g = steps.gradients(w);
     if (!g) return DecentralJob::mean(w);
     job.descend(w, *g);
-    if (t % p.tau != 0) continue;
+    if (t % p.local_steps != 0) continue;
     const std::vector<float> mean = DecentralJob::mean(w);
     for (std::size_t i = 0; i < W.size(); ++i) {
       D[i] = eta_b * D[i] + zeta * (mean[i] - began[i]);
@@ -150,9 +150,9 @@ TEST(Bmuf, EqualsItsOracleInBothForms) {
   for (const bool nesterov : {false, true}) {
     DecentralJob job = like("bmuf");
     job.options.epochs = 3;
-    job.options.peering.tau = 4;
-    job.options.peering.block_rate = 0.8;
-    job.options.peering.block_nesterov = nesterov;
+    job.set("local-steps", 4);
+    job.set("block-rate", 0.8);
+    job.set("block-nesterov", nesterov);
     job.run(3);
     DecentralJob::expect_near(job.results[NodeId(0)], block(job, 3));
   }
@@ -160,34 +160,34 @@ TEST(Bmuf, EqualsItsOracleInBothForms) {
 
 TEST(Bmuf, WithoutMomentumAndWithRateOneIsAveraging) {
   DecentralJob job = like("bmuf");
-  job.options.peering.block_momentum = 0;
-  job.options.peering.tau = 5;
+  job.set("block-momentum", 0);
+  job.set("local-steps", 5);
   job.run(4);
   DecentralJob plain = like("sparknet");
-  plain.options.peering.tau = 5;
+  plain.set("local-steps", 5);
   plain.run(4);
   DecentralJob::expect_near(job.results[NodeId(0)], plain.results[NodeId(0)], 1e-6);
 }
 
 TEST(Diloco, WithOuterRateOneAndNoMomentumIsSparknet) {
   DecentralJob job = like("diloco");
-  job.options.peering.tau = 5;
-  job.options.peering.block_rate = 1;
-  job.options.peering.block_momentum = 0;
+  job.set("local-steps", 5);
+  job.set("block-rate", 1);
+  job.set("block-momentum", 0);
   job.run(4);
   DecentralJob plain = like("sparknet");
-  plain.options.peering.tau = 5;
+  plain.set("local-steps", 5);
   plain.run(4);
   DecentralJob::expect_near(job.results[NodeId(0)], plain.results[NodeId(0)], 1e-6);
 }
 
 TEST(Diloco, MomentumChangesTheResult) {
   DecentralJob job = like("diloco");
-  job.options.peering.tau = 2;
+  job.set("local-steps", 2);
   job.run(4);
   DecentralJob::expect_near(job.results[NodeId(0)], block(job, 4));
   DecentralJob plain = like("sparknet");
-  plain.options.peering.tau = 2;
+  plain.set("local-steps", 2);
   plain.run(4);
   EXPECT_NE(job.results[NodeId(0)], plain.results[NodeId(0)]);
 }
@@ -199,9 +199,9 @@ struct Elastic {
   std::vector<float> c;
 };
 Elastic elastic(const DecentralJob& job, std::size_t P) {
-  const Peering& p = job.options.peering;
+  const auto& p = job.as<ElasticSettings>();
   const auto alpha = static_cast<float>(elastic_alpha(p, P));
-  const auto beta = static_cast<float>(elastic_beta(p, P));
+  const auto beta = static_cast<float>(center_rate(p, P));
   Elastic e{job.initial(P), {}};
   e.c = e.w[0];
   DecentralJob::Steps steps(job);
@@ -209,7 +209,7 @@ Elastic elastic(const DecentralJob& job, std::size_t P) {
     const auto g = steps.gradients(e.w);
     if (!g) return e;
     const std::vector<float> before = e.c;
-    for (std::size_t r = 0; r < P && t % p.tau == 0; ++r)
+    for (std::size_t r = 0; r < P && t % p.local_steps == 0; ++r)
       for (std::size_t i = 0; i < before.size(); ++i) {
         const float d = e.w[r][i] - before[i];
         e.w[r][i] -= alpha * d;
@@ -221,10 +221,10 @@ Elastic elastic(const DecentralJob& job, std::size_t P) {
 
 TEST(Easgd, InStepEqualsItsOracle) {
   DecentralJob job = like("easgd");
-  job.options.peering.in_step = true;
-  job.options.peering.tau = 3;
-  job.options.peering.alpha = 0.3;
-  job.options.peering.beta = 0.2;
+  job.set("pace", "sync");
+  job.set("local-steps", 3);
+  job.set("alpha", 0.3);
+  job.set("center-rate", 0.2);
   job.options.epochs = 2;
   job.run(4);
   const Elastic oracle = elastic(job, 4);
@@ -236,11 +236,11 @@ TEST(Easgd, InStepEqualsItsOracle) {
 TEST(Easgd, LateKeepsTheStepsInBetween) {
   for (const std::size_t P : {2U, 4U}) {
     DecentralJob job = like("easgd");
-    job.options.peering.in_step = true;
-    job.options.peering.tau = 3;
-    job.options.peering.overlap_steps = 2;
-    job.options.peering.alpha = 0.3;
-    job.options.peering.beta = 0.2;
+    job.set("pace", "sync");
+    job.set("local-steps", 3);
+    job.set("overlap-steps", 2);
+    job.set("alpha", 0.3);
+    job.set("center-rate", 0.2);
     job.samples = 10 * P * job.options.batch;
     job.run(P);
     Elastic e{job.initial(P), job.initial(1)[0]};
@@ -272,8 +272,8 @@ TEST(Easgd, LateKeepsTheStepsInBetween) {
 TEST(Easgd, AQuestionBehindAModelHoldsNobodyUp) {
   DecentralJob job = like("easgd");
   job.samples = 6 * 2 * 100;
-  job.options.peering.tau = 10;
-  job.options.peering.overlap_steps = 9;
+  job.set("local-steps", 10);
+  job.set("overlap-steps", 9);
   const LinkModel slow{.latency = std::chrono::microseconds(100), .bytes_per_s = 4000};
   Cluster cluster = Cluster::uniform(2, slow);
   cluster.ns_per_element = DecentralJob::cluster(2).ns_per_element;
@@ -289,8 +289,8 @@ TEST(Easgd, LateAtTheirOwnPaceTheExchangeTakesNoTime) {
   std::map<std::uint32_t, Duration> took;
   for (const std::uint32_t late : {0U, 4U}) {
     DecentralJob job = like("easgd");
-    job.options.peering.tau = 5;
-    job.options.peering.overlap_steps = late;
+    job.set("local-steps", 5);
+    job.set("overlap-steps", late);
     job.options.epochs = 2;
     const LinkModel slow{.latency = std::chrono::milliseconds(5), .bytes_per_s = 1e8};
     Cluster cluster = Cluster::uniform(3, slow);
@@ -309,10 +309,10 @@ TEST(Easgd, LateAtTheirOwnPaceTheExchangeTakesNoTime) {
 TEST(Easgd, AlphaOfZeroIsIndependentSgd) {
   for (const bool in_step : {true, false}) {
     DecentralJob job = like("easgd");
-    job.options.peering.in_step = in_step;
-    job.options.peering.alpha = 0;
-    job.options.peering.beta = 0.1;
-    job.options.peering.tau = 1;
+    job.set("pace", in_step ? "sync" : "async");
+    job.set("alpha", 0);
+    job.set("center-rate", 0.1);
+    job.set("local-steps", 1);
     job.run(4);
     Models w = job.initial(4);
     DecentralJob::Steps steps(job);
@@ -327,10 +327,10 @@ TEST(Easgd, AlphaOfZeroIsIndependentSgd) {
 TEST(Easgd, AnExchangeConservesBetaTimesTheModelsAndAlphaTimesTheCenter) {
   for (const bool in_step : {true, false}) {
     DecentralJob job = like("easgd");
-    job.options.peering.in_step = in_step;
-    job.options.peering.alpha = 0.2;
-    job.options.peering.beta = 0.1;
-    job.options.peering.tau = 1;
+    job.set("pace", in_step ? "sync" : "async");
+    job.set("alpha", 0.2);
+    job.set("center-rate", 0.1);
+    job.set("local-steps", 1);
     const auto conserved = [&] {
       std::vector<float> sum(job.problem.dimensions.value(), 0.0F);
       for (const auto& [node, w] : job.models)
@@ -375,7 +375,7 @@ Models neighbours(const DecentralJob& job, std::size_t P) {
   for (std::uint64_t t = 0;; ++t) {
     const auto g = steps.gradients(w);
     if (!g) return w;
-    const Mixing W = metropolis(graph_of(job.options.peering.topology, P, kDecentralSeed, t));
+    const Mixing W = metropolis(graph_of(job.topology(), P, kDecentralSeed, t));
     Models mixed(P, std::vector<float>(w[0].size(), 0.0F));
     for (std::size_t r = 0; r < P; ++r)
       for (std::size_t q = 0; q < P; ++q)
@@ -389,7 +389,7 @@ Models neighbours(const DecentralJob& job, std::size_t P) {
 TEST(DPsgd, EqualsItsOracleOnAnySymmetricTopology) {
   for (const char* const name : {"ring", "chain", "torus", "tree", "complete", "hypercube"}) {
     DecentralJob job = like("d-psgd");
-    job.options.peering.topology = parse_topology(name);
+    job.set("topology", name);
     job.run(5);
     const Models oracle = neighbours(job, 5);
     for (std::uint32_t r = 0; r < 5; ++r)
@@ -401,7 +401,7 @@ TEST(DPsgd, SendsAsManyMessagesANodeWhateverTheNumberOfWorkers) {
   const auto messages = [](std::size_t P, std::uint32_t tau) {
     DecentralJob job = like("d-psgd");
     job.samples = 6 * P * 10;
-    job.options.peering.tau = tau;
+    job.set("local-steps", tau);
     job.run(P);
     return job.outcome.messages;
   };

@@ -9,11 +9,9 @@ namespace {
 
 // CNTK's scaling: zeta = P (1 - eta_b).
 TEST(Bmuf, CntksScalingAtItsMomentumIsARateOfOne) {
-  const Peering& p = find_system("bmuf").recipe.peering;
+  const auto p = DecentralJob::like("bmuf").as<BlockSettings>();
   for (const std::uint64_t P : {2U, 4U, 7U, 32U}) {
-    Peering automatic = p;
-    automatic.block_momentum = kAuto;
-    const double eta_b = block_momentum(automatic, P);
+    const double eta_b = block_momentum(kAuto, P);
     EXPECT_DOUBLE_EQ(eta_b, 1 - 1 / static_cast<double>(P));
     EXPECT_NEAR(static_cast<double>(P) * (1 - eta_b), 1, 1e-12);
   }
@@ -26,8 +24,8 @@ TEST(Eamsgd, InStepEqualsAnOracleWithNesterovsMomentum) {
   EXPECT_EQ(find_system("eamsgd").optimizer, "nesterov");
   job.options.rule = default_rule(RuleKind::Nesterov);
   job.options.eta = 0.02;
-  job.options.peering.in_step = true;
-  job.options.peering.tau = 3;
+  job.set("pace", "sync");
+  job.set("local-steps", 3);
   job.run(4);
   const auto mu = static_cast<float>(job.options.rule.momentum);
   const auto alpha = static_cast<float>(0.9 / 4);
@@ -59,7 +57,7 @@ TEST(Easgd, AtTheirOwnPaceTwoModelsGoOverTheNetworkInTauSteps) {
   const auto bytes = [](std::uint32_t tau) {
     DecentralJob job = DecentralJob::like("easgd");
     job.problem.dimensions = Elements(5000);
-    job.options.peering.tau = tau;
+    job.set("local-steps", tau);
     job.run(2);
     return static_cast<double>(job.sent[NodeId(0)].value() + job.sent[NodeId(1)].value());
   };

@@ -11,7 +11,7 @@ constexpr std::uint64_t kElements = 400;
 
 DecentralJob encoded(const char* system, const char* encode) {
   DecentralJob job = DecentralJob::like(system);
-  parse_encode(encode, job.options.encode);
+  parse_encode(encode, job.options.recipe.encode);
   job.problem.dimensions = Elements(kElements);
   job.samples = 960;
   return job;
@@ -49,7 +49,8 @@ TEST(EncodedMean, WhatIsLosslessIsTheMean) {
   for (const char* const system : {"sparknet", "bmuf", "diloco"})
     for (const std::size_t P : {1U, 2U, 4U}) {
       DecentralJob plain = encoded(system, "fp32"), packed = encoded(system, "fp32+zstd");
-      plain.options.peering.tau = packed.options.peering.tau = 5;
+      plain.set("local-steps", 5);
+      packed.set("local-steps", 5);
       plain.run(P);
       packed.run(P);
       for (std::uint32_t r = 0; r < P; ++r)
@@ -59,7 +60,7 @@ TEST(EncodedMean, WhatIsLosslessIsTheMean) {
 
 TEST(EncodedMean, AfterTheFirstMeetingOnlyDifferencesAreSent) {
   DecentralJob job = encoded("sparknet", "fp16");
-  job.options.peering.tau = 2;
+  job.set("local-steps", 2);
   Count count(message_size("fp16"));
   run_counting(job, 2, count);
   // 80 steps: 40 meetings, the first of which sends whole models.
@@ -70,11 +71,11 @@ TEST(EncodedMean, ConvergesAndSendsLess) {
   for (const char* const system : {"sparknet", "bmuf"})
     for (const std::size_t P : {2U, 4U}) {
       DecentralJob plain = encoded(system, "fp32");
-      plain.options.peering.tau = 2;
+      plain.set("local-steps", 2);
       plain.run(P);
       for (const char* const encode : {"topk:0.1+ef", "onebit+ef", "qsgd:16"}) {
         DecentralJob job = encoded(system, encode);
-        job.options.peering.tau = 2;
+        job.set("local-steps", 2);
         job.run(P);
         EXPECT_EQ(job.results[NodeId(0)], job.results[NodeId(1)]);
         EXPECT_LT(job.loss(job.results[NodeId(0)]), 0.15 * job.loss(job.initial(1)[0]))
@@ -87,8 +88,8 @@ TEST(EncodedMean, ConvergesAndSendsLess) {
 TEST(EncodedMean, LateMeetingsKeepTheStepsInBetween) {
   const auto loss = [](const char* encode) {
     DecentralJob job = encoded("sparknet", encode);
-    job.options.peering.tau = 4;
-    job.options.peering.overlap_steps = 2;
+    job.set("local-steps", 4);
+    job.set("overlap-steps", 2);
     job.run(3);
     return job.loss(job.results[NodeId(0)]);
   };

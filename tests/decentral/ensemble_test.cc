@@ -116,7 +116,7 @@ struct LogisticJob {
 
 TEST(Ensemble, IsBetterThanItsMembersAndItsModelsStayApart) {
   LogisticJob job;
-  job.options.peering = find_system("ensemble").recipe.peering;
+  job.options.recipe.algorithm = std::get<Decentral>(find_system("ensemble").recipe).algorithm;
   job.run(4);
   for (const auto& [node, report] : job.last) {
     ASSERT_TRUE(report.members.has_value());
@@ -130,8 +130,8 @@ TEST(Ensemble, IsBetterThanItsMembersAndItsModelsStayApart) {
 
 TEST(Ensemble, OfOneMemberIsThatMember) {
   LogisticJob ensemble, alone;
-  ensemble.options.peering = {.algorithm = Algorithm::Independent, .combine = Combine::Mean};
-  alone.options.peering = {.algorithm = Algorithm::Independent};
+  ensemble.options.recipe.algorithm = IndependentSettings{.combine = Combine::Mean};
+  alone.options.recipe.algorithm = IndependentSettings();
   ensemble.run(1);
   alone.run(1);
   const EvaluationReport& a = ensemble.last[NodeId(0)];
@@ -143,8 +143,8 @@ TEST(Ensemble, OfOneMemberIsThatMember) {
 
 TEST(Ensemble, BaggingDrawsOtherSamples) {
   LogisticJob bagged, dealt;
-  bagged.options.peering = {.algorithm = Algorithm::Independent, .bagging = true};
-  dealt.options.peering = {.algorithm = Algorithm::Independent};
+  bagged.options.recipe.algorithm = IndependentSettings{.bagging = true};
+  dealt.options.recipe.algorithm = IndependentSettings();
   bagged.run(2);
   dealt.run(2);
   EXPECT_FALSE(bagged.own[NodeId(0)] == dealt.own[NodeId(0)]);

@@ -10,7 +10,7 @@ namespace {
 
 DecentralJob named(const char* name) {
   DecentralJob job;
-  job.options.peering = find_system(name).recipe.peering;
+  job.options.recipe.algorithm = std::get<Decentral>(find_system(name).recipe).algorithm;
   job.samples = 480;
   return job;
 }
@@ -19,7 +19,7 @@ TEST(Gosgd, ConsensusErrorFallsAsTheChanceRises) {
   double before = 1e9;
   for (const double chance : {0.0, 0.1, 0.9}) {
     DecentralJob job = named("gosgd");
-    job.options.peering.gossip = chance;
+    job.set("gossip", chance);
     job.run(4);
     EXPECT_LT(job.spread(), before) << chance;
     before = job.spread();
@@ -36,7 +36,7 @@ TEST(Gosgd, AllSamplesAreTrainedOnOnce) {
 
 TEST(Gosgd, WeightedSumOfModelsIsConservedAndARateOfZeroReachesConsensus) {
   DecentralJob job = named("gosgd");
-  job.options.peering.gossip = 0.9;
+  job.set("gossip", 0.9);
   job.run_then_rest(4);
   const double apart = job.spread();
   const std::vector<float> before = job.results[NodeId(0)];
@@ -48,7 +48,7 @@ TEST(Gosgd, WeightedSumOfModelsIsConservedAndARateOfZeroReachesConsensus) {
 
 TEST(AdPsgd, MeanOfModelsIsConservedAndARateOfZeroReachesConsensus) {
   DecentralJob job = named("ad-psgd");
-  job.options.peering.tau = 2;
+  job.set("local-steps", 2);
   job.run_then_rest(4);
   const double apart = job.spread();
   const std::vector<float> before = job.results[NodeId(0)];

@@ -19,8 +19,8 @@ std::vector<float> sum_of(const Models& models) {
 
 TEST(Ako, OnePartInStepIsSynchronousSgd) {
   DecentralJob job = DecentralJob::like("ako");
-  job.options.peering.in_step = true;
-  job.options.peering.partitions = 1;
+  job.set("pace", "sync");
+  job.set("partitions", 1);
   job.run(4);
   Models w = job.initial(1);
   DecentralJob one = DecentralJob::like("ako");
@@ -64,8 +64,8 @@ Models partial(const DecentralJob& job, std::size_t P, std::size_t p) {
 TEST(Ako, InStepEqualsItsOracle) {
   for (const std::uint32_t p : {2U, 3U, 7U}) {
     DecentralJob job = DecentralJob::like("ako");
-    job.options.peering.in_step = true;
-    job.options.peering.partitions = p;
+    job.set("pace", "sync");
+    job.set("partitions", p);
     job.run(4);
     const Models oracle = partial(job, 4, p);
     for (std::uint32_t r = 0; r < 4; ++r)
@@ -77,7 +77,7 @@ TEST(Ako, EachGradientReachesEachPeerExactlyOnce) {
   // At any pace: with plain SGD, in the end all models have moved by the same gradients.
   for (const std::uint32_t p : {0U, 1U, 2U, 9U}) {
     DecentralJob job = DecentralJob::like("ako");
-    job.options.peering.partitions = p;
+    job.set("partitions", p);
     job.samples = 480;
     Cluster cluster = DecentralJob::cluster(5);
     cluster.stragglers.resize(5);
@@ -93,7 +93,7 @@ TEST(Ako, EachGradientReachesEachPeerExactlyOnce) {
 TEST(Ako, BytesAStepAreFlatInTheNumberOfWorkers) {
   const auto bytes = [](std::size_t P, std::uint64_t steps) {
     DecentralJob job = DecentralJob::like("ako");
-    job.options.peering.in_step = true;
+    job.set("pace", "sync");
     job.problem.dimensions = Elements(8400);
     job.samples = 6 * P * steps;
     job.run(P);
@@ -109,7 +109,7 @@ TEST(Ako, BytesAStepAreFlatInTheNumberOfWorkers) {
 
 TEST(Dogwild, WithoutLossesGradientsOfOthersAreOneStepLate) {
   DecentralJob job = DecentralJob::like("dogwild");
-  job.options.peering.in_step = true;
+  job.set("pace", "sync");
   job.problem.dimensions = Elements(500);
   // Sending a gradient takes less than a step, and much longer than the workers' starts differ.
   Cluster cluster = Cluster::uniform(4, {.latency = 10us, .bytes_per_s = 1e6});
@@ -135,7 +135,7 @@ TEST(Dogwild, WithoutLossesGradientsOfOthersAreOneStepLate) {
 TEST(Dogwild, ConvergesWithOneMessageInAHundredLost) {
   const auto trained = [](double chance) {
     DecentralJob job = DecentralJob::like("dogwild");
-    job.options.peering.drop_probability = chance;
+    job.set("drop-probability", chance);
     job.samples = 2400;
     job.options.epochs = 3;
     job.run(4);
@@ -150,8 +150,8 @@ TEST(Dogwild, ConvergesWithOneMessageInAHundredLost) {
 
 TEST(Dogwild, WhenAllIsLostEveryoneTrainsAlone) {
   DecentralJob job = DecentralJob::like("dogwild");
-  job.options.peering.in_step = true;
-  job.options.peering.drop_probability = 1;
+  job.set("pace", "sync");
+  job.set("drop-probability", 1);
   job.run(4);
   Models w = job.initial(4);
   DecentralJob::Steps steps(job);
@@ -162,9 +162,9 @@ TEST(Dogwild, WhenAllIsLostEveryoneTrainsAlone) {
 TEST(Dogwild, ARandomPeerGetsEachGradient) {
   const auto messages = [](const char* topology, double chance) {
     DecentralJob job = DecentralJob::like("dogwild");
-    job.options.peering.in_step = true;
-    job.options.peering.topology = parse_topology(topology);
-    job.options.peering.drop_probability = chance;
+    job.set("pace", "sync");
+    job.set("topology", topology);
+    job.set("drop-probability", chance);
     job.run(4);
     return job.outcome.messages;
   };

@@ -15,7 +15,7 @@ namespace {
 
 DecentralJob hogwild(std::uint32_t threads) {
   DecentralJob job = DecentralJob::like("hogwild");
-  job.options.peering.learners = threads;
+  job.set("learners", threads);
   job.options.batch = 40;
   job.options.epochs = 3;
   job.options.eta = 0.02;

@@ -47,17 +47,15 @@ class Conservation : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(Conservation, HoldsWhenAWorkerIsLostAndComesBack) {
-  for (const bool in_step : {true, false})
+  for (const bool together : {true, false})
     for (const std::uint32_t late : {0U, 1U}) {
       DecentralJob job = DecentralJob::like(GetParam());
-      Peering& p = job.options.peering;
-      const bool by_all = p.algorithm == Algorithm::Average || p.algorithm == Algorithm::Block;
-      if (p.in_step && !in_step) continue;
-      if (late > 0 && !by_all && p.algorithm != Algorithm::Elastic) continue;
-      p.in_step = in_step;
-      p.tau = 2;
-      p.overlap_steps = late;
-      if (p.algorithm == Algorithm::Gossip) p.gossip = 0.7;
+      if (in_step(job.options.recipe.algorithm) && !together) continue;
+      if (late > 0 && !job.has("overlap-steps")) continue;
+      if (job.has("pace")) job.set("pace", together ? "sync" : "async");
+      if (job.has("local-steps")) job.set("local-steps", 2);
+      if (late > 0) job.set("overlap-steps", late);
+      if (job.has("gossip")) job.set("gossip", 0.7);
       EXPECT_GT(watched(job, 40ms), 20U);
     }
 }
@@ -80,7 +78,7 @@ Models gossiping(const DecentralJob& job, std::size_t P, std::vector<float>& res
     std::vector<float> w;
     double a;
   };
-  const Peering& p = job.options.peering;
+  const auto& p = job.as<GossipSettings>();
   Models w = job.initial(P);
   std::vector<double> a(P, 1 / static_cast<double>(P));
   std::vector<Random> random;
@@ -99,7 +97,7 @@ Models gossiping(const DecentralJob& job, std::size_t P, std::vector<float>& res
     std::vector<Sent> sent;
     for (std::size_t r = 0; r < P; ++r) {
       take(r);
-      if (!random[r].chance(p.gossip)) continue;
+      if (!random[r].chance(p.probability)) continue;
       const std::vector<Rank> peers = graph_of(p.topology, P, kDecentralSeed, t)[r];
       a[r] /= 2;
       sent.push_back({peers[random[r].below(peers.size())].value(), w[r], a[r]});
@@ -116,8 +114,8 @@ Models gossiping(const DecentralJob& job, std::size_t P, std::vector<float>& res
 TEST(Gosgd, EqualsItsOracle) {
   for (const double chance : {0.3, 1.0}) {
     DecentralJob job = DecentralJob::like("gosgd");
-    job.options.peering.in_step = true;
-    job.options.peering.gossip = chance;
+    job.set("pace", "sync");
+    job.set("gossip", chance);
     job.run(4);
     std::vector<float> result;
     const Models oracle = gossiping(job, 4, result);
@@ -131,8 +129,8 @@ TEST(Gosgd, SendsAModelWithItsChance) {
   const auto models = [](double chance) {
     DecentralJob job = DecentralJob::like("gosgd");
     job.samples = 6 * 4 * 100;
-    job.options.peering.in_step = true;
-    job.options.peering.gossip = chance;
+    job.set("pace", "sync");
+    job.set("gossip", chance);
     Recorder recorder;
     ModelsBetween between;
     recorder.observe(between);
@@ -151,8 +149,8 @@ TEST(Gosgd, SendsAModelWithItsChance) {
 
 TEST(AdPsgd, OfTwoEqualsItsOracle) {
   DecentralJob job = DecentralJob::like("ad-psgd");
-  job.options.peering.in_step = true;
-  job.options.peering.tau = 4;
+  job.set("pace", "sync");
+  job.set("local-steps", 4);
   job.samples = 120;  // Two meetings: the active worker is behind by less than a step after them.
   job.run(2);
   Models w = job.initial(2);
@@ -178,8 +176,8 @@ TEST(AdPsgd, NobodyWaitsInACircle) {
   for (const char* const topology : {"ring", "complete", "chain"})
     for (const std::size_t P : {3, 4, 7}) {
       DecentralJob job = DecentralJob::like("ad-psgd");
-      job.options.peering.topology = parse_topology(topology);
-      job.options.peering.tau = 1;
+      job.set("topology", topology);
+      job.set("local-steps", 1);
       Recorder recorder;
       ModelsBetween between;
       recorder.observe(between);
@@ -199,7 +197,7 @@ TEST(AdPsgd, NobodyWaitsInACircle) {
 TEST(DPsgd, TheMeanOfModelsMovesAsSgd) {
   DecentralJob job = DecentralJob::like("d-psgd");
   job.run(5);
-  const Mixing W = metropolis(graph_of(job.options.peering.topology, 5));
+  const Mixing W = metropolis(graph_of(job.topology(), 5));
   Models w = job.initial(5);
   Models mean = job.initial(1);
   DecentralJob::Steps steps(job);
@@ -218,7 +216,7 @@ TEST(DPsgd, TheMeanOfModelsMovesAsSgd) {
 
 TEST(DPsgd, WithoutMeetingsModelsAreIndependent) {
   DecentralJob job = DecentralJob::like("d-psgd");
-  job.options.peering.tau = 1000;  // the meeting of step 0 finds equal models
+  job.set("local-steps", 1000);  // the meeting of step 0 finds equal models
   job.run(4);
   Models w = job.initial(4);
   DecentralJob::Steps steps(job);
@@ -229,7 +227,7 @@ TEST(DPsgd, WithoutMeetingsModelsAreIndependent) {
 TEST(DPsgd, ATopologyIsRepairedWhenAWorkerIsLost) {
   for (const char* const topology : {"regular:3", "regular:5", "torus", "tree"}) {
     DecentralJob job = DecentralJob::like("d-psgd");
-    job.options.peering.topology = parse_topology(topology);
+    job.set("topology", topology);
     job.samples = 480;
     World world(DecentralJob::cluster(6), {.seed = kDecentralSeed});
     world.at(Time(5ms), [&] { world.kill(NodeId(2), false); });
@@ -262,30 +260,29 @@ TEST(ButterflySgd, SendsOneModelAStepWhateverTheNumberOfWorkers) {
 
 // ---- Bad input
 
-TEST(PeeringTest, WhatCannotBeIsRefusedWithWhatCan) {
-  const auto refused = [](const char* system, std::uint64_t workers, auto change) {
-    Peering p = find_system(system).recipe.peering;
-    change(p);
+TEST(AlgorithmSettings, WhatCannotBeIsRefusedWithWhatCan) {
+  const auto refused = [](const char* system, std::uint64_t workers, const char* name,
+                          const char* value) {
+    Decentral recipe = std::get<Decentral>(find_system(system).recipe);
     try {
-      require_valid(p, workers);
+      for (const Setting& setting : settings_of(recipe))
+        if (setting.name == name) setting.set(value);
+      require_valid(recipe.algorithm, workers);
     } catch (const ConfigError& error) {
       return std::string(error.what());
     }
     return std::string();
   };
   using testing::HasSubstr;
-  EXPECT_EQ(refused("easgd", 4, [](Peering&) {}), "");
-  EXPECT_THAT(refused("easgd", 4, [](Peering& p) { p.alpha = 1.5; }),
-              HasSubstr("--alpha 1.5: it lies between 0 and 1"));
-  EXPECT_THAT(refused("easgd", 4, [](Peering& p) { p.beta = 0.3; }), HasSubstr("at most 0.25"));
-  EXPECT_THAT(refused("gosgd", 4, [](Peering& p) { p.gossip = 2; }), HasSubstr("between 0 and 1"));
-  EXPECT_THAT(refused("bmuf", 4, [](Peering& p) { p.block_momentum = 1; }), HasSubstr("0.999"));
-  EXPECT_THAT(refused("crossbow", 4, [](Peering& p) { p.learners = 17; }), HasSubstr("16"));
-  EXPECT_THAT(refused("dogwild", 4, [](Peering& p) { p.drop_probability = 1.1; }),
-              HasSubstr("--drop-probability"));
-  const auto regular = [](Peering& p) { p.topology = parse_topology("regular:3"); };
-  EXPECT_THAT(refused("d-psgd", 3, regular), HasSubstr("a degree below 3"));
-  EXPECT_THAT(refused("d-psgd", 5, regular), HasSubstr("regular:2"));
+  EXPECT_EQ(refused("easgd", 4, "alpha", "auto"), "");
+  EXPECT_THAT(refused("easgd", 4, "alpha", "1.5"), HasSubstr("from 0 to 1, or auto, not '1.5'"));
+  EXPECT_THAT(refused("easgd", 4, "center-rate", "0.3"), HasSubstr("at most 0.25"));
+  EXPECT_THAT(refused("gosgd", 4, "gossip", "2"), HasSubstr("from 0 to 1"));
+  EXPECT_THAT(refused("bmuf", 4, "block-momentum", "1"), HasSubstr("0.999"));
+  EXPECT_THAT(refused("crossbow", 4, "learners", "17"), HasSubstr("16"));
+  EXPECT_THAT(refused("dogwild", 4, "drop-probability", "1.1"), HasSubstr("from 0 to 1"));
+  EXPECT_THAT(refused("d-psgd", 3, "topology", "regular:3"), HasSubstr("a degree below 3"));
+  EXPECT_THAT(refused("d-psgd", 5, "topology", "regular:3"), HasSubstr("regular:2"));
 }
 
 }  // namespace

@@ -21,8 +21,8 @@ DecentralJob two_epochs(const char* system) {
   job.options.eta = 0.01;
   job.options.rule = default_rule(RuleKind::Momentum);
   // 10 steps an epoch: at its end the models differ.
-  job.options.peering.tau = job.options.peering.tau > 1 ? 3 : 1;
-  job.options.peering.in_step = true;
+  if (job.has("local-steps") && job.get("local-steps") > 1) job.set("local-steps", 3);
+  if (job.has("pace")) job.set("pace", "sync");
   return job;
 }
 
@@ -64,10 +64,10 @@ INSTANTIATE_TEST_SUITE_P(Systems, Resume,
 TEST(Resume, AtTheirOwnPaceAllTrainToTheEnd) {
   for (const char* system : {"easgd", "gosgd", "mpca-sgd", "crossbow", "ako", "dogwild"}) {
     DecentralJob whole = two_epochs(system);
-    whole.options.peering = find_system(system).recipe.peering;
+    whole.options.recipe.algorithm = std::get<Decentral>(find_system(system).recipe).algorithm;
     whole.run(kWorkers);
     DecentralJob cut = two_epochs(system);
-    cut.options.peering = whole.options.peering;
+    cut.options.recipe.algorithm = whole.options.recipe.algorithm;
     lose_all(cut, Time(whole.outcome.end.time_since_epoch() * 4 / 5));
     EXPECT_EQ(cut.outcome.probes[kOwn], kWorkers) << system;
     EXPECT_EQ(cut.applied, whole.applied) << system;

@@ -13,8 +13,8 @@ using namespace std::chrono_literals;
 class Survival : public testing::TestWithParam<const char*> {
  protected:
   Survival() {
-    job.options.peering = find_system(GetParam()).recipe.peering;
-    job.options.peering.tau = std::min(job.options.peering.tau, 3U);
+    job.options.recipe.algorithm = std::get<Decentral>(find_system(GetParam()).recipe).algorithm;
+    if (job.has("local-steps") && job.get("local-steps") > 3) job.set("local-steps", 3);
     job.options.epochs = 3;
     job.samples = 480;
   }

@@ -14,14 +14,14 @@ constexpr std::uint64_t kSamples = 480;
 // For a reproducible run: neither the shards of a step nor the steps of an epoch are equal.
 constexpr std::uint64_t kRound = 27;
 
-struct InStep : testing::Test {
+struct InStepServers : testing::Test {
   Summary run(std::uint32_t workers, Recipe recipe, double slow = 1) const {
     TrainPlan plan;
     plan.samples = kSamples;
     plan.workers = workers;
     plan.batch = 4;
-    plan.global_batch = recipe.shards > 0 ? kRound : 0;
-    const std::uint64_t each = recipe.shards > 0 ? kRound : plan.batch * workers;
+    plan.global_batch = shards_of(recipe) > 0 ? kRound : 0;
+    const std::uint64_t each = shards_of(recipe) > 0 ? kRound : plan.batch * workers;
     plan.epochs = 2;
     plan.steps = Step(plan.epochs * ((kSamples + each - 1) / each));
     plan.rule = rule;
@@ -29,7 +29,7 @@ struct InStep : testing::Test {
     plan.evaluate = false;
     plan.recipe = recipe;
     QuadraticLearner learner({.seed = Seed(3), .dimensions = Elements(101)});
-    const std::uint32_t servers = recipe.ps.servers;
+    const std::uint32_t servers = servers_of(recipe);
     Simulation simulation;
     simulation.cluster =
         Cluster::uniform(workers + servers, {.latency = 100us, .bytes_per_s = 1e8});
@@ -44,25 +44,29 @@ struct InStep : testing::Test {
     for (const NodeError& error : result.outcome.errors) ADD_FAILURE() << error.what;
     return result.train.summary;
   }
-  static Recipe served(std::uint32_t servers, const char* consistency, std::uint32_t copies = 1) {
-    Recipe recipe{.updater = Updater::Servers, .exchange = Exchange::Direct, .overlap = false};
+  static Served served(std::uint32_t servers, const char* consistency, std::uint32_t copies = 1) {
+    Served recipe;
     recipe.ps.servers = servers;
     recipe.ps.copies = copies;
     recipe.ps.consistency = parse_consistency(consistency);
     return recipe;
   }
 
-  static Recipe reproducible(Recipe recipe) {
+  static Recipe reproducible(auto recipe) {
     recipe.shards = 8;
     return recipe;
+  }
+
+  static InStep owned() {
+    return {.updater = Updater::Owners, .exchange = Exchange::Direct, .order = SendOrder::Fifo};
   }
 
   Rule rule = default_rule(RuleKind::Momentum);
 };
 
 // For any number of workers and servers. With owners each worker adds up its own part.
-TEST_F(InStep, GivesTheBitsOfAllReduce) {
-  Recipe owners{.updater = Updater::Owners, .exchange = Exchange::Direct, .overlap = false};
+TEST_F(InStepServers, GivesTheBitsOfAllReduce) {
+  const Recipe owners = owned();
   for (const std::uint32_t P : {2U, 3U, 4U, 5U, 8U}) {
     const std::string expected = run(P, owners).params_sha256;
     for (const std::uint32_t S : {0U, 1U, 2U, 3U})
@@ -75,9 +79,8 @@ TEST_F(InStep, GivesTheBitsOfAllReduce) {
 }
 
 // For any number of workers: the sums of logical shards have one order.
-TEST_F(InStep, AReproducibleRunHasTheBitsOfOwnersForAnyNumberOfWorkersAndServers) {
-  const Recipe owners =
-      reproducible({.updater = Updater::Owners, .exchange = Exchange::Direct, .overlap = false});
+TEST_F(InStepServers, AReproducibleRunHasTheBitsOfOwnersForAnyNumberOfWorkersAndServers) {
+  const Recipe owners = reproducible(owned());
   const std::string expected = run(3, owners).params_sha256;
   for (const std::uint32_t P : {1U, 2U, 3U, 4U, 8U})
     for (const std::uint32_t S : {0U, 1U, 2U, 3U})
@@ -89,7 +92,7 @@ TEST_F(InStep, AReproducibleRunHasTheBitsOfOwnersForAnyNumberOfWorkersAndServers
       }
 }
 
-TEST_F(InStep, WhatBackupWorkersBringTooLateIsCountedAsDropped) {
+TEST_F(InStepServers, WhatBackupWorkersBringTooLateIsCountedAsDropped) {
   const Summary even = run(4, served(1, "backup:1"), 1);
   const Summary slow = run(4, served(1, "backup:1"), 5);
   for (const Summary* const s : {&even, &slow}) {

@@ -70,7 +70,7 @@ class PartialSystems : public testing::Test {
 
   static ServedOptions like(const char* name) {
     ServedOptions o{.batch = 6};
-    o.ps = find_system(name).recipe.ps;
+    o.ps = std::get<Served>(find_system(name).recipe).ps;
     return o;
   }
   std::unique_ptr<Run> run(ServedOptions options, std::size_t workers) {

@@ -102,7 +102,7 @@ TEST_F(ServedGroups, StalenessIsThatOfTheOtherGroups) {
 
 TEST_F(ServedGroups, NobodyWaitsForAnotherGroup) {
   job.samples = 2400;
-  options.ps = find_system("mxnet-mpi").recipe.ps;
+  options.ps = std::get<Served>(find_system("mxnet-mpi").recipe).ps;
   Cluster uneven = cluster(2, 2, 1);
   uneven.stragglers[3] = {Straggler::Kind::Constant, 10};
   run(uneven);
@@ -135,7 +135,7 @@ TEST_F(ServedGroups, BytesLeavingAHostDoNotDependOnTheWorkersOnIt) {
   job.problem.dimensions = Elements(kN);
   for (const char* const consistency : {"synchronous", "async"})
     for (const std::size_t each : {1U, 2U, 4U}) {
-      options.ps = find_system("mxnet").recipe.ps;
+      options.ps = std::get<Served>(find_system("mxnet").recipe).ps;
       ps.consistency = parse_consistency(consistency);
       job.samples = kSteps * kHosts * each * options.batch;
       const Cluster c = cluster(kHosts, each, 1);
@@ -166,7 +166,7 @@ TEST_F(ServedGroups, MessagesOfAStepAreThoseOfTheLeaderAndFourOfEachOtherMember)
 TEST_F(ServedGroups, TheStalenessBoundHoldsEndToEnd) {
   job.samples = 3600;
   for (const std::uint32_t write_back : {1U, 4U}) {
-    ps = find_system("hierarchical").recipe.ps;
+    ps = std::get<Served>(find_system("hierarchical").recipe).ps;
     ps.write_back = write_back;
     Cluster uneven = cluster(3, 2, 1);
     uneven.stragglers[5] = {Straggler::Kind::Constant, 6};
@@ -187,14 +187,14 @@ TEST_F(ServedGroups, TheStalenessBoundHoldsEndToEnd) {
 
 TEST_F(ServedGroups, AProxyWritesBackOnceForAllStepsOfItsMembers) {
   job.samples = 2400;
-  ps = find_system("hierarchical").recipe.ps;
+  ps = std::get<Served>(find_system("hierarchical").recipe).ps;
   run(cluster(2, 2, 1));
   EXPECT_EQ(job.measured.pushes, job.samples / (options.batch * 2 * ps.write_back));
 }
 
 TEST_F(ServedGroups, BehindAProxyNobodyWaitsForASlowMember) {
   job.samples = 2400;
-  ps = find_system("hierarchical").recipe.ps;
+  ps = std::get<Served>(find_system("hierarchical").recipe).ps;
   Cluster uneven = cluster(1, 3, 1);
   uneven.stragglers[2] = {Straggler::Kind::Constant, 4};
   run(uneven);

@@ -29,7 +29,7 @@ class Systems : public testing::Test {
 
   static ServedOptions like(const char* name) {
     ServedOptions o{.batch = 6};
-    o.ps = find_system(name).recipe.ps;
+    o.ps = std::get<Served>(find_system(name).recipe).ps;
     if (find_system(name).optimizer == "adagrad") o.rule = parse_rule("adagrad");
     return o;
   }

@@ -24,10 +24,8 @@ std::string refusal(const std::function<void()>& f) {
   return "";
 }
 
-const Axis& axis(std::string_view name) {
-  for (const Axis& a : axes())
-    if (a.name == name) return a;
-  throw std::out_of_range(std::string(name));
+void set(Recipe& recipe, const std::string& name, const std::string& value) {
+  set_axes(recipe, {{name, value}});
 }
 
 TEST(Registry, EveryNameMeansOneSystem) {
@@ -45,9 +43,9 @@ TEST(Registry, HasTheSystemsOfCentralSynchronousTraining) {
        {"shoal", "pytorch", "horovod", "baidu", "caffe2", "chainermn", "firecaffe", "bigdl",
         "caffeonspark", "tensorflow-sync", "project-adam-epoch", "a-bsp", "redundant"})
     EXPECT_NO_THROW(find_system(name)) << name;
-  EXPECT_EQ(find_system("project-adam-epoch").recipe.epoch_fraction, 0.75);
-  EXPECT_EQ(find_system("firecaffe").recipe.updater, Updater::Root);
-  EXPECT_EQ(find_system("tensorflow-sync").recipe.backups, 1U);
+  EXPECT_EQ(axis_of(find_system("project-adam-epoch").recipe, "epoch-fraction"), "0.75");
+  EXPECT_EQ(axis_of(find_system("firecaffe").recipe, "update"), "root");
+  EXPECT_EQ(axis_of(find_system("tensorflow-sync").recipe, "backups"), "1");
   EXPECT_EQ(find_system("horovod").bucket_bytes, Bytes(64 << 20));
 }
 
@@ -79,53 +77,104 @@ TEST(Registry, EverySystemRunsWithAsManyWorkersAsItNeedsAndMore) {
   }
 }
 
+// A recipe that has this axis.
+Recipe with(const Axis& axis) {
+  Recipe recipe;
+  if (axis.goes_with.empty()) return recipe;
+  for_each_alternative<Recipe>([&](const auto& kind) {
+    const Recipe plain = kind;
+    for (const Axis& decider : axes()) {
+      if (!decider.decides || decider.name == "update") continue;
+      for (const std::string& choice : decider.choices) {
+        Recipe other = plain;
+        if (axis_of(other, decider.name).empty()) continue;
+        set(other, decider.name, choice);
+        if (!axis_of(other, axis.name).empty()) recipe = other;
+      }
+    }
+    if (!axis_of(plain, axis.name).empty()) recipe = plain;
+  });
+  return recipe;
+}
+
 TEST(Axes, EachReadsWhatItWroteAndRefusesTheRest) {
   for (const Axis& a : axes()) {
     std::vector<std::string> values = a.choices;
-    if (values.empty()) values = {"3", "0"};
+    if (a.is_switch) values = {"yes", "no"};
+    if (values.empty()) values = {"1", "0"};
+    std::size_t taken = 0;
     for (const std::string& value : values) {
-      Recipe recipe;
-      a.set(recipe, value);
-      EXPECT_EQ(a.get(recipe), value) << a.name;
+      Recipe recipe = with(a);
+      try {
+        set(recipe, a.name, value);
+      } catch (const ConfigError&) {
+        continue;  // a choice that another kind of training has
+      }
+      EXPECT_EQ(axis_of(recipe, a.name), value) << a.name;
+      ++taken;
     }
+    EXPECT_GT(taken, 0U) << a.name;
     EXPECT_THAT(refusal([&] {
-                  Recipe recipe;
-                  a.set(recipe, "sevn");
+                  Recipe recipe = with(a);
+                  set(recipe, a.name, "sevn");
                 }),
                 HasSubstr("sevn"))
         << a.name;
   }
 }
 
+TEST(Axes, EachIsThereOnceAndSaysWhatItGoesWith) {
+  std::set<std::string> names;
+  for (const Axis& a : axes()) {
+    EXPECT_TRUE(names.insert(a.name).second) << a.name;
+    EXPECT_FALSE(a.help.empty()) << a.name;
+    EXPECT_EQ(a.goes_with.empty(), a.name == "update") << a.name;
+  }
+}
+
 TEST(Axes, AMisspeltChoiceGetsTheNearest) {
   EXPECT_THAT(refusal([] {
                 Recipe recipe;
-                axis("straggler-policy").set(recipe, "fastst");
+                set(recipe, "straggler-policy", "fastst");
               }),
               AllOf(HasSubstr("--straggler-policy fastst"), HasSubstr("'fastest'")));
 }
 
 // The order "largest changes first" is Bosen's filter of pushes: two names, one choice.
 TEST(Axes, TheLargestChangesFirstIsTheFilterOfServers) {
-  Recipe recipe{.updater = Updater::Servers, .overlap = false};
-  axis("order").set(recipe, "magnitude");
-  EXPECT_EQ(axis("filter").get(recipe), "magnitude:1000000");
-  axis("filter").set(recipe, "magnitude:5000");
-  axis("order").set(recipe, "magnitude");
-  EXPECT_EQ(axis("filter").get(recipe), "magnitude:5000") << "the rate stays";
-  axis("order").set(recipe, "fifo");
-  EXPECT_EQ(axis("filter").get(recipe), "none");
-  EXPECT_EQ(axis("order").get(find_system("bosen").recipe), "magnitude");
+  Recipe recipe = Served();
+  set(recipe, "order", "magnitude");
+  EXPECT_EQ(axis_of(recipe, "filter"), "magnitude:1000000");
+  set(recipe, "filter", "magnitude:5000");
+  set(recipe, "order", "magnitude");
+  EXPECT_EQ(axis_of(recipe, "filter"), "magnitude:5000") << "the rate stays";
+  set(recipe, "order", "fifo");
+  EXPECT_EQ(axis_of(recipe, "filter"), "none");
+  EXPECT_EQ(axis_of(find_system("bosen").recipe, "order"), "magnitude");
 }
 
 TEST(Axes, ADifferenceIsTheFlagsThatMakeIt) {
-  Recipe from, to;
+  InStep from, to;
   EXPECT_EQ(flags_between(from, to), "");
-  to.overlap = false;
-  to.stragglers = StragglerPolicy::First;
-  to.backups = 2;
+  to.order = SendOrder::Fifo;
+  to.stragglers = FirstGradients{2};
   EXPECT_EQ(flags_between(from, to), "--order fifo --straggler-policy first --backups 2");
-  EXPECT_EQ(flags_between(to, from), "--order wfbp --straggler-policy all --backups 0");
+  EXPECT_EQ(flags_between(to, from), "--order wfbp --straggler-policy all");
+}
+
+TEST(Axes, TheFlagsBetweenTwoSystemsMakeOneOfTheOther) {
+  const std::span<const System> all = systems();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const System& from = all[i];
+    const System& to = all[(i + 7) % all.size()];
+    std::vector<AxisValue> values;
+    Recipe copy = to.recipe;
+    for (const Setting& setting : settings_of(copy))
+      values.push_back({std::string(setting.name), setting.text()});
+    Recipe recipe = from.recipe;
+    set_axes(recipe, values);
+    EXPECT_TRUE(recipe == to.recipe) << from.name << " to " << to.name;
+  }
 }
 
 }  // namespace

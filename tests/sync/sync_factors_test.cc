@@ -40,7 +40,7 @@ FactorsRun run_factors(const char* system, std::size_t P, std::uint64_t B) {
   SoftmaxLearner learner(kFactorsSeed);
   SyncJob job;
   job.other = &learner;
-  job.sync.recipe = find_system(system).recipe;
+  job.sync.recipe = std::get<InStep>(find_system(system).recipe);
   job.sync.batch = B * P;
   job.sync.workers = P;
   Recorder recorder;

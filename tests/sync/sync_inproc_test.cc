@@ -51,7 +51,7 @@ TEST(SyncInproc, WhatIsNeededFirstGoesFirstAndTheBitsAreTheSame) {
     job.problem.dimensions = Elements(5000);
     job.sync.recipe.exchange = Exchange::Direct;
     const auto expected = simulated(job, P);
-    job.sync.recipe.priority = true;
+    job.sync.recipe.order = SendOrder::Priority;
     job.sync.chunk = Bytes(512);
     EXPECT_EQ(simulated(job, P), expected);
     for (const std::uint32_t hosts : {1U, 2U, 5U}) {

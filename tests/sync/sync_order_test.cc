@@ -16,13 +16,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-enum class By : std::uint8_t { Fifo, Wfbp, Priority };
+using By = SendOrder;
 
-Recipe recipe_of(By order) {
-  return {.exchange = Exchange::Direct,
-          .overlap = order != By::Fifo,
-          .priority = order == By::Priority};
-}
+InStep recipe_of(By order) { return {.exchange = Exchange::Direct, .order = order}; }
 
 // ---- Turns
 

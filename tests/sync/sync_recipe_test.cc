@@ -29,7 +29,7 @@ TEST(Split, FollowsTheWeightsAndGivesOutAll) {
 }
 
 TEST(TurnoutDecision, TheFirstCountAndBackupsAreDropped) {
-  const Recipe recipe{.stragglers = StragglerPolicy::First, .backups = 1};
+  const InStep recipe{.stragglers = FirstGradients{1}};
   const Candidates micro_shards = {ranks({0}), ranks({1}), ranks({2})};
   EXPECT_FALSE(decide_stragglers(recipe, micro_shards, ranks({2})));
   EXPECT_EQ(decide_stragglers(recipe, micro_shards, ranks({2, 0})),
@@ -37,14 +37,14 @@ TEST(TurnoutDecision, TheFirstCountAndBackupsAreDropped) {
 }
 
 TEST(TurnoutDecision, BackupsNeverDropEveryone) {
-  const Recipe recipe{.stragglers = StragglerPolicy::First, .backups = 5};
+  const InStep recipe{.stragglers = FirstGradients{5}};
   const Candidates micro_shards = {ranks({0}), ranks({1})};
   EXPECT_FALSE(decide_stragglers(recipe, micro_shards, {}));
   EXPECT_EQ(decide_stragglers(recipe, micro_shards, ranks({1})), (Winners{kDropped, Rank(1)}));
 }
 
 TEST(TurnoutDecision, OfTwoWorkersOfALotTheFirstCounts) {
-  const Recipe recipe{.stragglers = StragglerPolicy::Redundant};
+  const InStep recipe{.stragglers = RedundantGradients()};
   const Candidates micro_shards = {ranks({0, 2}), ranks({1, 3})};
   EXPECT_FALSE(decide_stragglers(recipe, micro_shards, ranks({2, 0})));
   EXPECT_EQ(decide_stragglers(recipe, micro_shards, ranks({2, 0, 3, 1})),
@@ -52,7 +52,7 @@ TEST(TurnoutDecision, OfTwoWorkersOfALotTheFirstCounts) {
 }
 
 TEST(TurnoutDecision, TheFastestEndsTheStepForAll) {
-  const Recipe recipe{.stragglers = StragglerPolicy::Fastest};
+  const InStep recipe{.stragglers = PartialGradients()};
   const Candidates micro_shards = {ranks({0}), ranks({1})};
   EXPECT_FALSE(decide_stragglers(recipe, micro_shards, {}));
   EXPECT_EQ(decide_stragglers(recipe, micro_shards, ranks({1})), (Winners{Rank(0), Rank(1)}));
@@ -137,10 +137,10 @@ TEST_F(SyncRecipe, AShardedUpdateEqualsTheWholeOneForEveryOptimizer) {
       job.sync.rule = default_rule(static_cast<RuleKind>(k));
       job.sync.rule.clip_norm = clip;
       job.sync.eta = 0.01;
-      job.sync.recipe = Recipe{.updater = Updater::Everyone};
+      job.sync.recipe = InStep{.updater = Updater::Everyone};
       run(cluster(4));
       const std::vector<float> whole = result();
-      job.sync.recipe = Recipe{.updater = Updater::Owners};
+      job.sync.recipe = InStep{.updater = Updater::Owners};
       run(cluster(4));
       for (std::size_t i = 0; i < whole.size(); ++i)
         ASSERT_NEAR(result()[i], whole[i], 1e-5) << describe(job.sync.rule);
@@ -171,7 +171,7 @@ TEST_F(SyncRecipe, SharesFollowTheSpeedOfTheWorkers) {
 TEST_F(SyncRecipe, ReproducibleRunsGiveTheSameBitsForAnyNumberOfWorkers) {
   for (const RuleKind kind : {RuleKind::Momentum, RuleKind::Lamb}) {
     job.sync.rule = default_rule(kind);
-    job.sync.recipe = Recipe{.updater = Updater::Owners, .shards = 8};
+    job.sync.recipe = InStep{.updater = Updater::Owners, .shards = 8};
     job.sync.eta = 0.01;
     run(cluster(1));
     const std::vector<float> one = result();
@@ -183,7 +183,7 @@ TEST_F(SyncRecipe, ReproducibleRunsGiveTheSameBitsForAnyNumberOfWorkers) {
 }
 
 TEST_F(SyncRecipe, ReproducibleRunsGiveTheSameBitsWhateverFails) {
-  job.sync.recipe = Recipe{.updater = Updater::Owners, .shards = 8};
+  job.sync.recipe = InStep{.updater = Updater::Owners, .shards = 8};
   job.sync.rule = default_rule(RuleKind::Momentum);
   job.sync.eta = 0.01;
   run(cluster(1));
@@ -202,8 +202,7 @@ TEST_F(SyncRecipe, ReproducibleRunsGiveTheSameBitsWhateverFails) {
 
 // tensorflow-sync
 TEST_F(SyncRecipe, WithBackupWorkersExactlyPGradientsCountInAStep) {
-  job.sync.recipe =
-      Recipe{.updater = Updater::Owners, .stragglers = StragglerPolicy::First, .backups = 2};
+  job.sync.recipe = InStep{.updater = Updater::Owners, .stragglers = FirstGradients{2}};
   job.sync.batch = 60;
   job.samples = 6000;
   Cluster c = cluster(6);
@@ -220,8 +219,7 @@ TEST_F(SyncRecipe, WithABackupWorkerAStepTakesAsLongAsThePthFastest) {
   job.problem.buckets = 50;  // A dropped worker stops at the next bucket.
   job.sync.batch = 40;
   job.samples = 4000;
-  job.sync.recipe =
-      Recipe{.updater = Updater::Owners, .stragglers = StragglerPolicy::First, .backups = 1};
+  job.sync.recipe = InStep{.updater = Updater::Owners, .stragglers = FirstGradients{1}};
   Cluster c = cluster(4);
   c.ns_per_element[0] = 1e2;
   const Outcome equal = run(c);
@@ -232,7 +230,7 @@ TEST_F(SyncRecipe, WithABackupWorkerAStepTakesAsLongAsThePthFastest) {
 
 // a-bsp
 TEST_F(SyncRecipe, WhenTheFastestEndsTheStepNoSampleIsLost) {
-  job.sync.recipe = Recipe{.updater = Updater::Owners, .stragglers = StragglerPolicy::Fastest};
+  job.sync.recipe = InStep{.updater = Updater::Owners, .stragglers = PartialGradients()};
   job.samples = 120;
   job.sync.batch = 16;
   Cluster c = cluster(4);
@@ -246,10 +244,10 @@ TEST_F(SyncRecipe, WhenTheFastestEndsTheStepNoSampleIsLost) {
 
 TEST_F(SyncRecipe, WithEqualSpeedsTheFastestIsBulkSynchronousBitForBit) {
   job.sync.batch = 16;
-  job.sync.recipe = Recipe{.updater = Updater::Owners, .accumulate = 4};
+  job.sync.recipe = InStep{.updater = Updater::Owners, .accumulate = 4};
   run(cluster(4));
   const std::vector<float> bulk = result();
-  job.sync.recipe = Recipe{.updater = Updater::Owners, .stragglers = StragglerPolicy::Fastest};
+  job.sync.recipe = InStep{.updater = Updater::Owners, .stragglers = PartialGradients()};
   run(cluster(4));
   EXPECT_EQ(result(), bulk);
 }
@@ -259,10 +257,10 @@ TEST_F(SyncRecipe, UnderStragglersTheFastestIsFasterThanBulkSynchronous) {
   slow(c, 2, 4);
   job.sync.batch = 64;
   job.samples = 640;
-  job.sync.recipe = Recipe{.updater = Updater::Owners};
+  job.sync.recipe = InStep{.updater = Updater::Owners};
   const Outcome bulk = run(c);
   const double bulk_rate = static_cast<double>(job.applied[NodeId(0)]) / seconds(bulk.end);
-  job.sync.recipe.stragglers = StragglerPolicy::Fastest;
+  job.sync.recipe.stragglers = PartialGradients();
   const Outcome fastest = run(c);
   const double rate = static_cast<double>(job.applied[NodeId(0)]) / seconds(fastest.end);
   EXPECT_GT(rate, 1.5 * bulk_rate);
@@ -270,7 +268,7 @@ TEST_F(SyncRecipe, UnderStragglersTheFastestIsFasterThanBulkSynchronous) {
 
 // DistBelief's redundant groups
 TEST_F(SyncRecipe, OfTwoRedundantGroupsItDoesNotMatterWhoWins) {
-  job.sync.recipe = Recipe{.updater = Updater::Owners, .stragglers = StragglerPolicy::Redundant};
+  job.sync.recipe = InStep{.updater = Updater::Owners, .stragglers = RedundantGradients()};
   run(cluster(6));
   const std::vector<float> first = result();
   expect_sequential();
@@ -279,7 +277,7 @@ TEST_F(SyncRecipe, OfTwoRedundantGroupsItDoesNotMatterWhoWins) {
   slow(c, 4, 3);
   const Outcome slowed = run(c);
   EXPECT_EQ(result(), first);
-  job.sync.recipe.stragglers = StragglerPolicy::All;
+  job.sync.recipe.stragglers = AllGradients();
   EXPECT_LT(seconds(slowed.end), seconds(run(c).end));
 }
 

@@ -165,7 +165,7 @@ class Systems(SimulateTest):
         # Its threads update single numbers of the model, which suits only sparse gradients.
         sparse = ["--model", "logistic", "--data", "synthetic:sparse,features=100,pairs=8,n=2000,test=200", "--batch", "8"]
         for system in systems:
-            task = sparse if system["recipe"]["algorithm"] == "hogwild" else TASK[:6]
+            task = sparse if system["recipe"].get("algorithm") == "hogwild" else TASK[:6]
             _, s = self.simulate(system["name"], *task, "--epochs", "2", *COSTS, "--workers", "4",
                                  "--hosts-of", "2", "--like", system["name"])
             self.assertEqual(s["system"], system["name"])

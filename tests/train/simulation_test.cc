@@ -46,7 +46,7 @@ struct SimulationTest : testing::Test {
 
   Simulated run(Learner& learner, const std::string& faults = "none") {
     Simulation simulation;
-    const std::uint64_t servers = plan.recipe.ps.servers;
+    const std::uint64_t servers = servers_of(plan.recipe);
     simulation.cluster = Cluster::uniform(plan.workers + servers, parse_link("", "1gbit:20us"));
     for (std::uint64_t i = 0; i < servers; ++i)
       simulation.cluster.nodes[plan.workers + i].role = Role::Server;
@@ -100,19 +100,16 @@ TEST_F(SimulationTest, ARunThatATimeEndsLastsThatLongAndIsEvaluatedWhoeverUpdate
 TEST_F(SimulationTest, ServersInStepEqualAllReduceBitForBit) {
   PacedLearner learner(quadratic, pace);
   for (const bool reproducible : {false, true}) {
-    plan.recipe = Recipe();
-    plan.recipe.updater = Updater::Owners;
-    plan.recipe.exchange = Exchange::Direct;
-    plan.recipe.shards = reproducible ? 2 : 0;
+    plan.recipe = InStep{
+        .updater = Updater::Owners, .exchange = Exchange::Direct, .shards = reproducible ? 2U : 0U};
     plan.workers = reproducible ? 2 : 4;
     plan.steps = Step(256 * 2 / 8 / plan.workers);
     const std::string expected = run(learner).result.train.summary.params_sha256;
-    plan.recipe = Recipe();
-    plan.recipe.updater = Updater::Servers;
+    plan.recipe = Served();
     EXPECT_EQ(run(learner).result.train.summary.params_sha256, expected);
-    plan.recipe.ps.consistency = consistency::Bounded(0);
+    std::get<Served>(plan.recipe).ps.consistency = consistency::Bounded(0);
     EXPECT_EQ(run(learner).result.train.summary.params_sha256, expected);
-    plan.recipe.ps.consistency = consistency::Async{};
+    std::get<Served>(plan.recipe).ps.consistency = consistency::Async{};
     EXPECT_NE(run(learner).result.train.summary.params_sha256, expected);
   }
 }
@@ -123,7 +120,7 @@ TEST_F(SimulationTest, AStepThroughOneServerTakesItsFormulaAtMost) {
   const std::vector<Elements> one{Elements(2'000'000)};
   const std::unique_ptr<Learner> phantom = phantom_of(parse_pace("1", one), one);
   plan.recipe = find_system("singa").recipe;
-  plan.recipe.ps.servers = 1;
+  std::get<Served>(plan.recipe).ps.servers = 1;
   plan.evaluate = plan.audit = false;
   plan.batch = 1;
   plan.epochs = 0;
@@ -151,9 +148,7 @@ TEST_F(SimulationTest, BytesOfAStepThroughServersAreTheirFormula) {
   const auto phantom = phantom_of(pace, buckets);
   constexpr double kBytes = 9'000 * 4;
   const auto bytes_each = [&](const ParameterServerOptions& ps) {
-    plan.recipe = Recipe();
-    plan.recipe.updater = Updater::Servers;
-    plan.recipe.ps = ps;
+    plan.recipe = Served{.ps = ps};
     const double steps = 4096.0 / 8 / static_cast<double>(plan.workers);  // per worker
     return run(*phantom).result.train.summary.bytes_sent_per_worker / steps / kBytes;
   };

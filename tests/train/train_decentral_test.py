@@ -112,24 +112,24 @@ class Refused(ServersTest):
     def test_what_cannot_be_and_what_to_do_instead(self):
         each = [*TINY, "--like", "sparknet"]
         cases = {
-            r"--local-steps 0.*take --local-steps 1": [*each, "--local-steps", "0"],
-            r"as much --overlap-steps as --local-steps.*take --overlap-steps 4": [*each, "--local-steps", "5", "--overlap-steps", "5"],
-            r"--alpha 1.5.*between 0 and 1": [*TINY, "--like", "easgd", "--alpha", "1.5", "--center-rate", "0"],
-            r"--alpha -1.*at least 0, or auto": [*TINY, "--like", "easgd", "--alpha", "-1"],
+            r"--local-steps 0: expected a whole number from 1 on": [*each, "--local-steps", "0"],
+            r"as many --overlap-steps as --local-steps.*take --overlap-steps 4": [*each, "--local-steps", "5", "--overlap-steps", "5"],
+            r"--alpha 1.5: expected a number from 0 to 1, or auto": [*TINY, "--like", "easgd", "--alpha", "1.5"],
             r"--center-rate 0.5 with 4 workers.*at most 0.25": [*TINY, "--like", "easgd", "--center-rate", "0.5"],
-            r"--gossip 2.*between 0 and 1": [*TINY, "--like", "gosgd", "--gossip", "2"],
-            r"--drop-probability 1.5.*between 0 and 1": [*TINY, "--like", "dogwild", "--drop-probability", "1.5"],
-            r"--learners 40.*between 0 and 16": [*TINY, "--like", "crossbow", "--learners", "40"],
-            r"--pace async with --algorithm .*take --pace sync": [*TINY, "--like", "crossbow", "--pace", "async"],
-            r"--algorithm parts .* with --local-steps above 1.*take --local-steps 1": [*TINY, "--like", "ako", "--local-steps", "2"],
-            r"--algorithm tree with a --topology other.*take --topology tree": [*TINY, "--like", "tree-easgd", "--topology",
-                                                                           "ring"],
-            r"--block-momentum 1.5.*between 0 and 0.999": [*TINY, "--like", "bmuf", "--block-momentum",
-                                                           "1.5"],
+            r"--gossip 2: expected a number from 0 to 1": [*TINY, "--like", "gosgd", "--gossip", "2"],
+            r"--drop-probability 1.5.*from 0 to 1": [*TINY, "--like", "dogwild", "--drop-probability", "1.5"],
+            r"--learners 40.*from 0 to 16": [*TINY, "--like", "crossbow", "--learners", "40"],
+            r"--pace does not go with --update decentral --algorithm learners.*--pace goes with --algorithm elastic":
+                [*TINY, "--like", "crossbow", "--pace", "async"],
+            r"--local-steps does not go with --update decentral --algorithm parts":
+                [*TINY, "--like", "ako", "--local-steps", "2"],
+            r"--topology does not go with --update decentral --algorithm tree":
+                [*TINY, "--like", "tree-easgd", "--topology", "ring"],
+            r"--block-momentum 1.5.*from 0 to 0.999": [*TINY, "--like", "bmuf", "--block-momentum", "1.5"],
             r"--topology regular:5 with 4 workers.*complete": [*TINY, "--like", "d-psgd",
                                                                "--topology", "regular:5"],
-            r"--topology rign: this is not known.*Did you mean 'ring'": [*TINY, "--like", "d-psgd", "--topology", "rign"],
-            r"--local-steps, .* without --update decentral.*take --update decentral": [*TINY, "--local-steps", "5"],
+            r"--topology rign: .*is not known.*Did you mean 'ring'": [*TINY, "--like", "d-psgd", "--topology", "rign"],
+            r"--local-steps does not go with --update owners.*--local-steps goes with --algorithm average": [*TINY, "--local-steps", "5"],
             r"--save-every 5 with --update decentral.*leave it away": [*each, "--save-every", "5"],
         }
         self.assert_refused(cases, 4)

@@ -209,10 +209,10 @@ class Refused(ServersTest):
     def test_what_cannot_be_and_what_to_do_instead(self):
         alone = TINY[:-2]
         cases = {
-            r"--consistency, .* without --update servers.*take --update servers": [*alone, "--consistency", "bounded:3"],
-            r"--servers, .* without --update servers.*take --update servers": [*alone, "--servers", "2"],
+            r"--consistency does not go with --update owners.*goes with --update servers": [*alone, "--consistency", "bounded:3"],
+            r"--servers does not go with --update owners.*goes with --update servers": [*alone, "--servers", "2"],
             r"more --copies than servers.*take --copies 2": [*TINY, "--copies", "3", "--servers", "2"],
-            r"--copies 0.*take --copies 1": [*TINY, "--copies", "0"],
+            r"--copies 0: expected a whole number from 1 on": [*TINY, "--copies", "0"],
             r"--consistency bonded:3.*Did you mean 'bounded'": [*TINY, "--consistency", "bonded:3"],
             r"--consistency bounded:-1": [*TINY, "--consistency", "bounded:-1"],
             r"--consistency softsync:0": [*TINY, "--consistency", "softsync:0"],
@@ -232,12 +232,12 @@ class Refused(ServersTest):
             r"--filter or --barrier with .*take --consistency async": [*TINY, "--filter", "significant:0.1"],
             r"--push factors with --filter or --compress.*take --push gradients":
                 [*TINY, "--push", "factors", "--compress"],
-            r"--filter, .* without --update servers": [*alone, "--filter", "significant:0.1"],
-            r"--groups, .* without --update servers.*take --update servers": [*alone, "--groups", "host"],
+            r"--filter does not go with --update owners": [*alone, "--filter", "significant:0.1"],
+            r"--groups does not go with --update owners.*goes with --update servers": [*alone, "--groups", "host"],
             r"--groups of more workers than there are.*take --groups 2": [*TINY, "--groups", "3"],
             r"--groups 0: size .* from 1 on, not '0'; or take off or host": [*TINY, "--groups", "0"],
             r"--write-back above 1 without --groups": [*TINY, "--write-back", "2"],
-            r"--write-back 0.*take --write-back 1": [*TINY, "--write-back", "0"],
+            r"--write-back 0: expected a whole number from 1 on": [*TINY, "--write-back", "0"],
         }
         self.assert_refused(cases)
 

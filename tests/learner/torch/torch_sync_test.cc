@@ -64,7 +64,7 @@ class TorchSync : public testing::Test {
 
   // The states that P workers produce from a state, up to step `to`.
   std::map<std::uint64_t, State> run(std::size_t P, const State* begin, std::uint64_t to,
-                                     const Recipe& recipe) {
+                                     const InStep& recipe) {
     std::map<std::uint64_t, State> saved;
     hashes_.clear();
     SyncOptions options;
@@ -105,14 +105,14 @@ class TorchSync : public testing::Test {
 };
 
 TEST_F(TorchSync, EachOfAHundredStepsOfLeNetIsThatOfOneWorkerOnTheGlobalBatch) {
-  const Recipe sharded{.updater = Updater::Owners};
-  const Recipe ring{.updater = Updater::Everyone, .exchange = Exchange::Ring};
+  const InStep sharded{.updater = Updater::Owners};
+  const InStep ring{.updater = Updater::Everyone, .exchange = Exchange::Ring};
   std::map<std::uint64_t, State> one = run(1, nullptr, kSteps, ring);
   ASSERT_EQ(one.size(), kSteps);
   for (std::uint64_t t = 1; t < kSteps; ++t) {
     // Two and four workers, sharded and not, in turn.
     const std::size_t P = t % 2 == 0 ? 2 : 4;
-    const Recipe& recipe = t % 4 < 2 ? sharded : ring;
+    const InStep& recipe = t % 4 < 2 ? sharded : ring;
     const std::map<std::uint64_t, State> several = run(P, &one.at(t), t + 1, recipe);
     SCOPED_TRACE(t);
     expect_equal(one.at(t), one.at(t + 1), several.at(t + 1));

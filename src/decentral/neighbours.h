@@ -1,0 +1,40 @@
+// The settings of `--algorithm neighbours`; the algorithm is in neighbours.cc.
+#pragma once
+
+#include "codec/encoding.h"
+#include "decentral/parameters.h"
+
+namespace shoal {
+
+struct NeighboursSettings {
+  static constexpr std::string_view kName = "neighbours";
+  static constexpr std::string_view kHelp =
+      "each model becomes a mean with those beside it, all in step";
+  static constexpr bool kEncodes = true;
+  std::uint32_t local_steps = 10;
+  Topology topology{};
+  double mix_rate = kAuto;
+  static constexpr auto parameters() {
+    return std::tuple{
+        shoal::local_steps<NeighboursSettings>(), shoal::topology_parameter<NeighboursSettings>(),
+        Parameter{
+            "mix-rate", &NeighboursSettings::mix_rate,
+            "part of its way to its neighbours that an encoded model moves; auto: by the encoding",
+            Limits{0, 1, true}}};
+  }
+
+  bool operator==(const NeighboursSettings&) const = default;
+};
+
+std::unique_ptr<DecentralAlgorithm> make_algorithm(const NeighboursSettings& settings, Node& node,
+                                                   const Learner& learner,
+                                                   const DecentralTerms& terms);
+
+// For models that are sent in this form.
+double mix_rate(const NeighboursSettings& settings, const Encoding& encoding);
+// Where models are sent encoded.
+std::unique_ptr<DecentralAlgorithm> make_encoded_neighbours(const NeighboursSettings& settings,
+                                                            Node& node, const Learner& learner,
+                                                            const DecentralTerms& terms);
+
+}  // namespace shoal

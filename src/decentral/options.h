@@ -1,0 +1,98 @@
+// Decentral: the recipe of workers that have each a model and an optimizer of their own, a setting
+// a field. An algorithm is an alternative of `AlgorithmChoice`, with settings in its own header.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/choice.h"
+#include "collective/exchange.h"
+#include "decentral/average.h"
+#include "decentral/block.h"
+#include "decentral/elastic.h"
+#include "decentral/gossip.h"
+#include "decentral/hogwild.h"
+#include "decentral/independent.h"
+#include "decentral/learners.h"
+#include "decentral/master.h"
+#include "decentral/neighbours.h"
+#include "decentral/pairs.h"
+#include "decentral/parts.h"
+#include "decentral/scatter.h"
+#include "decentral/stream.h"
+#include "decentral/tree.h"
+#include "encoded/encode.h"
+#include "learner/normalization.h"
+
+namespace shoal {
+
+using AlgorithmChoice =
+    std::variant<AverageSettings, BlockSettings, ElasticSettings, NeighboursSettings, PairsSettings,
+                 GossipSettings, IndependentSettings, ScatterSettings, TreeSettings,
+                 LearnersSettings, MasterSettings, PartsSettings, StreamSettings, HogwildSettings>;
+
+struct Decentral {
+  static constexpr std::string_view kName = "decentral";
+  AlgorithmChoice algorithm{};
+  Exchange exchange = Exchange::Direct;  // of sums over all models
+  BatchNorm batch_norm{};
+  Encode encode{};  // differences of models, or gradients
+
+  bool operator==(const Decentral&) const = default;
+};
+
+std::vector<Setting> settings_of(Decentral& recipe);
+
+// ---- Settings that several algorithms have
+
+inline bool in_step(const AlgorithmChoice& choice) {
+  return std::visit(
+      [](const auto& settings) {
+        if constexpr (requires { settings.pace; }) return settings.pace == WorkerPace::Sync;
+        return true;
+      },
+      choice);
+}
+// Steps of a worker between two exchanges, and of these the steps while models are exchanged.
+inline std::uint32_t local_steps(const AlgorithmChoice& choice) {
+  return std::visit(
+      [](const auto& settings) -> std::uint32_t {
+        if constexpr (requires { settings.local_steps; }) return settings.local_steps;
+        return 1;
+      },
+      choice);
+}
+inline std::uint32_t overlap_steps(const AlgorithmChoice& choice) {
+  return std::visit(
+      [](const auto& settings) -> std::uint32_t {
+        if constexpr (requires { settings.overlap_steps; }) return settings.overlap_steps;
+        return 0;
+      },
+      choice);
+}
+// Whether its messages can be encoded, and whether they are sums of models.
+inline bool takes_encodings(const AlgorithmChoice& choice) {
+  return std::visit(
+      [](const auto& settings) {
+        return requires { settings.kEncodes; };
+      },
+      choice);
+}
+inline bool sums_models(const AlgorithmChoice& choice) {
+  return std::visit(
+      [](const auto& settings) {
+        return requires { settings.kSumsModels; };
+      },
+      choice);
+}
+
+// How predictions are combined; None, where the models themselves are.
+Combine combine_of(const AlgorithmChoice& choice);
+bool draws_samples(const AlgorithmChoice& choice);
+
+// ConfigError for settings that so many workers cannot have: which, its value, what is allowed.
+void require_valid(const AlgorithmChoice& choice, std::uint64_t workers);
+
+}  // namespace shoal

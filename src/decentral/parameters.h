@@ -1,0 +1,81 @@
+// What the settings of algorithms share: parameters that several of them have, and the text forms
+// of their values. The settings of an algorithm are a struct in its own header:
+//
+//   struct GossipSettings {
+//     static constexpr std::string_view kName = "gossip";     // --algorithm gossip
+//     static constexpr std::string_view kHelp = "...";
+//     double probability = 0.1;                               // a field a flag
+//     static constexpr auto parameters() {                    // name, field, help, limits
+//       return std::tuple{Parameter{"gossip", &GossipSettings::probability, "...", {0, 1}}};
+//     }
+//     bool operator==(const GossipSettings&) const = default;
+//   };
+//   std::unique_ptr<DecentralAlgorithm> make_algorithm(const GossipSettings&, ...);
+//
+// Beside them it may say what it can do: `kEncodes`, that its messages can be encoded, and
+// `kSumsModels`, that it sums models, by any form of encoded sums.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "base/choice.h"
+#include "base/names.h"
+#include "collective/topology.h"
+
+namespace shoal {
+
+class DecentralAlgorithm;
+class Learner;
+struct DecentralTerms;
+struct Node;
+
+enum class WorkerPace : std::uint8_t {
+  Sync,   // all workers make as many steps
+  Async,  // each at its own pace
+};
+inline constexpr auto kWorkerPaceNames =
+    names<WorkerPace>({{WorkerPace::Sync, "sync"}, {WorkerPace::Async, "async"}});
+constexpr const auto& enum_names(WorkerPace) { return kWorkerPaceNames; }
+
+template <class Settings>
+constexpr auto local_steps() {
+  return Parameter{"local-steps", &Settings::local_steps,
+                   "steps of a worker between two exchanges of its model", Limits{1}};
+}
+template <class Settings>
+constexpr auto overlap_steps() {
+  return Parameter{"overlap-steps", &Settings::overlap_steps,
+                   "steps of a worker while its model is exchanged"};
+}
+template <class Settings>
+constexpr auto pace() {
+  return Parameter{"pace", &Settings::pace,
+                   "sync: all workers in step; async: each at its own pace"};
+}
+template <class Settings>
+constexpr auto topology_parameter() {
+  return Parameter{"topology", &Settings::topology, "which models can meet"};
+}
+template <class Settings>
+constexpr auto alpha() {
+  return Parameter{"alpha", &Settings::alpha,
+                   "part of its way to the center that a model moves; auto: by the number of "
+                   "workers or learners",
+                   Limits{0, 1, true}};
+}
+template <class Settings>
+constexpr auto block_momentum() {
+  return Parameter{"block-momentum", &Settings::block_momentum,
+                   "of the optimizer above the models' mean; auto: 1 - 1/P",
+                   Limits{0, 0.999, true}};
+}
+
+// Of P workers.
+double block_momentum(double asked, std::uint64_t workers);
+
+}  // namespace shoal

@@ -1,0 +1,32 @@
+// The settings of `--algorithm parts`; the algorithm is in parts.cc.
+#pragma once
+
+#include "decentral/parameters.h"
+
+namespace shoal {
+
+struct PartsSettings {
+  static constexpr std::string_view kName = "parts";
+  static constexpr std::string_view kHelp =
+      "of each gradient, every other worker gets a different part";
+  WorkerPace pace = WorkerPace::Sync;
+  std::uint32_t partitions = 0;
+  static constexpr auto parameters() {
+    return std::tuple{shoal::pace<PartsSettings>(),
+                      Parameter{"partitions", &PartsSettings::partitions,
+                                "parts of a gradient, of which each other worker gets one a step; "
+                                "0: one for each of them",
+                                Limits{0, 256}}};
+  }
+
+  bool operator==(const PartsSettings&) const = default;
+};
+
+std::unique_ptr<DecentralAlgorithm> make_algorithm(const PartsSettings& settings, Node& node,
+                                                   const Learner& learner,
+                                                   const DecentralTerms& terms);
+
+// Of a gradient, with so many workers.
+std::uint64_t gradient_parts(const PartsSettings& settings, std::uint64_t workers);
+
+}  // namespace shoal

@@ -1,0 +1,54 @@
+#include "ps/served_recipe.h"
+
+#include "base/setting_list.h"
+#include "encoded/encode_settings.h"
+
+namespace shoal {
+namespace {
+
+// The order in which changes are pushed is chosen by their filter: two names of one choice.
+enum class PushOrder : std::uint8_t { Fifo, Magnitude };
+constexpr auto kPushOrderNames =
+    names<PushOrder>({{PushOrder::Fifo, "fifo"}, {PushOrder::Magnitude, "magnitude"}});
+
+PushOrder order_of(const Filter& filter) {
+  return std::holds_alternative<filter::Magnitude>(filter) ? PushOrder::Magnitude : PushOrder::Fifo;
+}
+
+Setting order_setting(Filter& filter) {
+  Setting row;
+  row.name = "order";
+  row.printed = false;  // --filter says it
+  row.help = "of pushes: magnitude, the largest changes first, is --filter magnitude:RATE";
+  row.choices.assign(kPushOrderNames.all().begin(), kPushOrderNames.all().end());
+  row.text = [&filter] { return std::string(kPushOrderNames.of(order_of(filter))); };
+  row.set = [&filter](std::string_view text) {
+    const PushOrder order = kPushOrderNames.parse("--order", text);
+    if (order == order_of(filter)) return;
+    // A megabyte a second, where no rate is given.
+    if (order == PushOrder::Magnitude) {
+      filter = filter::Magnitude{};
+    } else {
+      filter = filter::None{};
+    }
+  };
+  return row;
+}
+
+}  // namespace
+
+std::vector<Setting> settings_of(Served& r) {
+  SettingList list;
+  list.add(settings_of(r.ps));
+  list.add(order_setting(r.ps.filter));
+  list.value("shards", r.shards,
+             "logical shards summed in one fixed order: the same bits for any number of workers; "
+             "0: none");
+  list.form("batch-norm", r.batch_norm, parse_batch_norm, {"local", "group:32"},
+            "samples of the statistics: local, a worker's; group:K, K of them");
+  list.add(encode_setting(r.encode, "how pushed gradients are sent"));
+  list.add(encode_after_setting(r.encode));
+  return list.take();
+}
+
+}  // namespace shoal

@@ -1,0 +1,29 @@
+// Served: the recipe of training through parameter servers, a setting a field. A new setting is a
+// field here, or of ParameterServerOptions, and a row in served_recipe.cc.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "base/choice.h"
+#include "encoded/encode.h"
+#include "learner/normalization.h"
+#include "ps/options.h"
+
+namespace shoal {
+
+struct Served {
+  static constexpr std::string_view kName = "servers";
+  ParameterServerOptions ps{};
+  // Above 0: an update is the sum of as many logical shards, in one fixed order. In step alone.
+  std::uint32_t shards = 0;
+  BatchNorm batch_norm{};
+  Encode encode{};  // pushed gradients
+
+  bool operator==(const Served&) const = default;
+};
+
+std::vector<Setting> settings_of(Served& recipe);
+
+}  // namespace shoal

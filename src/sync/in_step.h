@@ -1,0 +1,125 @@
+// InStep: the recipe of training whose workers compute one step together, a setting a field. A new
+// setting is a field here and a row in in_step.cc.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <tuple>
+#include <variant>
+#include <vector>
+
+#include "base/choice.h"
+#include "base/names.h"
+#include "collective/exchange.h"
+#include "encoded/encode.h"
+#include "learner/normalization.h"
+
+namespace shoal {
+
+// Which workers apply the update, and so need the whole sum of the gradients.
+enum class Updater : std::uint8_t {
+  Everyone,  // all-reduce; each worker updates its own copy of everything
+  Owners,    // reduce-scatter; each worker updates its part, and all copy the parts of the others
+  Root,      // reduce to rank 0, which updates everything; all copy it from there
+  Apart,     // nothing is summed: each updates its own, and all wait for each other once a step. It
+             // shows the cost of an exchange, and is no way to train one model
+};
+inline constexpr auto kUpdaterNames = names<Updater>({{Updater::Everyone, "everyone"},
+                                                      {Updater::Owners, "owners"},
+                                                      {Updater::Root, "root"},
+                                                      {Updater::Apart, "apart"}});
+
+// When the buckets of a gradient are sent.
+enum class SendOrder : std::uint8_t {
+  Fifo,      // all at the end of backward
+  Wfbp,      // as backward produces them
+  Priority,  // first layers first, in chunks; the next step begins meanwhile (priority_reduction.h)
+};
+inline constexpr auto kSendOrderNames = names<SendOrder>(
+    {{SendOrder::Fifo, "fifo"}, {SendOrder::Wfbp, "wfbp"}, {SendOrder::Priority, "priority"}});
+
+// Which gradients of a step count.
+struct AllGradients {
+  static constexpr std::string_view kName = "all";
+  static constexpr std::string_view kHelp = "those of all workers";
+  bool operator==(const AllGradients&) const = default;
+};
+struct FirstGradients {
+  static constexpr std::string_view kName = "first";
+  static constexpr std::string_view kHelp = "the first to come; later ones are dropped";
+  std::uint32_t backups = 1;
+  static constexpr auto parameters() {
+    return std::tuple{Parameter{"backups",
+                                &FirstGradients::backups,
+                                "workers whose gradients a step does not wait for",
+                                {1}}};
+  }
+  bool operator==(const FirstGradients&) const = default;
+};
+struct PartialGradients {
+  static constexpr std::string_view kName = "fastest";
+  static constexpr std::string_view kHelp =
+      "when the first worker has finished its share, all give the sums that they have so far";
+  bool operator==(const PartialGradients&) const = default;
+};
+struct RedundantGradients {
+  static constexpr std::string_view kName = "redundant";
+  static constexpr std::string_view kHelp =
+      "two workers compute every share, and the first of the two counts";
+  bool operator==(const RedundantGradients&) const = default;
+};
+using StragglerPolicy =
+    std::variant<AllGradients, FirstGradients, PartialGradients, RedundantGradients>;
+
+// Which batch stays as it is when workers come and go.
+enum class KeepBatch : std::uint8_t { Global, Worker };
+inline constexpr auto kKeepBatchNames =
+    names<KeepBatch>({{KeepBatch::Global, "global"}, {KeepBatch::Worker, "worker"}});
+
+// Shares of a batch.
+enum class Balance : std::uint8_t { Even, Auto };
+inline constexpr auto kBalanceNames =
+    names<Balance>({{Balance::Even, "even"}, {Balance::Auto, "auto"}});
+
+struct InStep {
+  Updater updater = Updater::Everyone;
+  Exchange exchange = Exchange::Ring;
+  SendOrder order = SendOrder::Wfbp;
+  StragglerPolicy stragglers{};
+  double epoch_fraction = 1;     // of its samples, after which an epoch ends; the rest is dropped
+  std::uint32_t accumulate = 1;  // passes over as many smaller portions before an exchange
+  Balance balance = Balance::Even;
+  KeepBatch keep = KeepBatch::Global;
+  // Above 0: the gradient is that of as many logical shards, summed in one fixed order, so that the
+  // result does not depend on the number of workers.
+  std::uint32_t shards = 0;
+  BatchNorm batch_norm{};
+  Encode encode{};
+
+  bool operator==(const InStep&) const = default;
+};
+
+// All but `update`, which also chooses between InStep and other kinds of training.
+std::vector<Setting> settings_of(InStep& recipe);
+
+template <class Policy>
+bool waits_by(const InStep& recipe) {
+  return std::holds_alternative<Policy>(recipe.stragglers);
+}
+inline bool waits_for_all(const InStep& recipe) { return waits_by<AllGradients>(recipe); }
+// Workers whose gradients a step does not wait for.
+inline std::uint32_t backups(const InStep& recipe) {
+  const auto* const first = std::get_if<FirstGradients>(&recipe.stragglers);
+  return first == nullptr ? 0 : first->backups;
+}
+// Buckets are sent while backward goes on.
+inline bool overlaps(const InStep& recipe) { return recipe.order != SendOrder::Fifo; }
+
+inline bool encodes(const InStep& recipe) { return encodes(recipe.encode); }
+
+// Asks for things that only the sharded update can do.
+inline bool needs_owners(const InStep& recipe) {
+  return recipe.shards > 0 || !waits_for_all(recipe);
+}
+
+}  // namespace shoal
