@@ -73,7 +73,7 @@ void add_axes(TrainFlags& f, std::vector<Option>& options) {
   }
 }
 
-bool given(const TrainFlags& f, std::string_view name) {
+bool given(const RecipeFlags& f, std::string_view name) {
   const auto it = std::ranges::find(axes(), name, &Axis::name);
   const AxisFlag& flag = f.axes[static_cast<std::size_t>(it - axes().begin())];
   return flag.on || flag.off || !flag.value.empty();
@@ -232,7 +232,7 @@ Recipe recipe_of(const TrainFlags& f) {
   return recipe;
 }
 
-Bytes bucket_bytes_of(const TrainFlags& f) {
+Bytes bucket_bytes_of(const RecipeFlags& f) {
   return f.bucket_bytes == 0 ? find_system(f.like).bucket_bytes : Bytes(f.bucket_bytes);
 }
 
@@ -330,7 +330,7 @@ void check_flags(const TrainFlags& f) {
   wish_of(f);
 }
 
-ComputeWish wish_of(const TrainFlags& f) {
+ComputeWish wish_of(const ComputeFlags& f) {
   ComputeWish wish;
   wish.probe = !f.no_tune && !f.reproducible;
   wish.flush_denormals = f.denormals == "flush";

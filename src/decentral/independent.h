@@ -1,5 +1,5 @@
-// The settings of `--algorithm independent`; the algorithm is in average.cc, as averaging that never
-// happens, and the ensemble in ensemble.cc.
+// The settings of `--algorithm independent`; the algorithm is in average.cc, as averaging that
+// never happens, and the ensemble in ensemble.cc.
 #pragma once
 
 #include "decentral/parameters.h"

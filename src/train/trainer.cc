@@ -56,7 +56,7 @@ std::vector<std::string> terms_of(const TrainPlan& plan) {
 SyncOptions sync_options(const TrainPlan& plan, const InStep& recipe) {
   SyncOptions o;
   o.steps = plan.steps;
-  o.batch = plan.global_batch != 0 ? plan.global_batch : plan.batch * plan.workers;
+  o.batch = plan.all_batches();
   o.workers = plan.workers;
   o.rule = plan.rule;
   // Momentum accumulates clipped gradients, so workers clip before they send.
@@ -96,7 +96,7 @@ ServedOptions served_options(const TrainPlan& plan, const Served& recipe) {
   const std::uint64_t each = samples_per_update(ps, plan.batch, plan.workers, plan.hosts);
   std::tie(o.epochs, o.last_epoch) = epochs_of(plan, each);
   o.logical = recipe.shards;
-  o.round_batch = plan.global_batch != 0 ? plan.global_batch : plan.batch * plan.workers;
+  o.round_batch = plan.all_batches();
   if (o.logical > 0) std::tie(o.epochs, o.last_epoch) = epochs_in_steps(plan, o.round_batch);
   o.batch = plan.batch;
   o.workers = plan.workers;

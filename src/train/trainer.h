@@ -9,10 +9,8 @@
 #include <vector>
 
 #include "learner/learner.h"
-#include "optim/batch_growth.h"
-#include "optim/rule.h"
-#include "optim/schedule.h"
 #include "recipe/recipe.h"
+#include "replica/training_task.h"
 #include "runtime/node.h"
 #include "train/config_file.h"
 #include "train/run_folder.h"
@@ -27,30 +25,11 @@ struct Prediction {
   double bytes_per_step = 0;  // sent by the worker
 };
 
-struct TrainPlan {
-  // The task.
-  std::string model, data;    // names given by the user, for the records
-  std::uint64_t samples = 0;  // in the training data
-  Seed seed{};
-  // The method.
+struct TrainPlan : TrainingTask {
+  std::string model, data;       // names given by the user, for the records
   std::string system = "shoal";  // the system whose recipe it was, before any axis was changed
   Recipe recipe;
-  std::uint64_t workers = 1;       // if none is missing; servers are the nodes after them
-  std::uint64_t hosts = 1;         // of the workers
-  std::uint64_t batch = 64;        // per worker
-  std::uint64_t global_batch = 0;  // of all workers; 0: derived from `batch`
-  Step steps;                      // in total
-  std::uint64_t epochs = 0;        // 0: the number of steps is given
-  Duration budget{};               // training time after which the run ends; 0: none
-  bool by_time = false;            // the budget decides; steps and epochs are out of reach
-  Rule rule;
-  double eta = 0.1;
-  Schedule schedule;
-  BatchGrowth growth;  // of the batch
-  Step save_every;
   Bytes tune_buckets{};  // sync/sync.h
-  bool evaluate = true;
-  bool audit = false;  // records hashes of parameters and gradients in the flight recorder
   // Gets the final state of the model before its memory is released, also after a stop. May be
   // empty.
   std::function<void(std::span<const float>)> take_state = {};
