@@ -105,10 +105,9 @@ double simulated_rate(std::uint32_t servers, bool& right) {
   plan.epochs = 1;
   plan.steps = Step(kPushes);
   plan.evaluate = false;
-  Served recipe;
-  recipe.ps.servers = servers;
-  recipe.ps.consistency = consistency::Async{};
-  plan.recipe = recipe;
+  ParameterServerOptions& ps = plan.recipe.emplace<Served>().ps;
+  ps.servers = servers;
+  ps.consistency = consistency::Async{};
   // 64 MiB; a gradient takes 2 ms.
   PhantomLearner learner(
       {{"all", Elements(std::uint64_t{1} << 24U), Elements(1'000'000), Elements(1'000'000)}});
