@@ -144,10 +144,10 @@ TEST(Choice, AParameterMayBeAChoiceOrAnEnum) {
   ASSERT_EQ(settings.size(), 3U);
   EXPECT_EQ(settings[0].range,
             "plain, largest[:RATIO][:HOLD], levels[:LEVELS][:elias][:RATE] or STEPS");
-  EXPECT_EQ(settings[0].values,
+  EXPECT_EQ(settings[0].choices,
             (std::vector<std::string>{"plain", "largest:0.01", "levels:4", "1"}));
-  EXPECT_EQ(settings[1].values, (std::vector<std::string>{"dark", "light"}));
-  EXPECT_EQ(settings[2].values, (std::vector<std::string>{"yes", "no"}));
+  EXPECT_EQ(settings[1].choices, (std::vector<std::string>{"dark", "light"}));
+  EXPECT_EQ(settings[2].choices, (std::vector<std::string>{"yes", "no"}));
   settings[0].set("largest:0.5");
   settings[1].set("dark");
   EXPECT_EQ(options, (Options{.form = Largest{.ratio = 0.5}, .shade = Shade::Dark}));
