@@ -94,8 +94,12 @@ void one_host(const PsBenchOptions& o, std::vector<BenchRow>& rows) {
 
 // ---- Several servers, compared with one server
 
+Recipe asynchronous(std::uint32_t servers) {
+  return Served{.ps = {.consistency = consistency::Async{}, .servers = servers}};
+}
+
 // All workers' pushes in a second of virtual time: eight workers, with a host and 10 Gbit/s each.
-double simulated_rate(std::uint32_t servers, bool& right) {
+double simulated_rate(const Recipe& recipe, bool& right) {
   constexpr std::uint32_t kWorkers = 8;
   constexpr std::uint64_t kPushes = 50 * kWorkers;
   TrainPlan plan;
@@ -105,9 +109,8 @@ double simulated_rate(std::uint32_t servers, bool& right) {
   plan.epochs = 1;
   plan.steps = Step(kPushes);
   plan.evaluate = false;
-  ParameterServerOptions& ps = plan.recipe.emplace<Served>().ps;
-  ps.servers = servers;
-  ps.consistency = consistency::Async{};
+  plan.recipe = recipe;
+  const std::uint32_t servers = servers_of(recipe);
   // 64 MiB; a gradient takes 2 ms.
   PhantomLearner learner(
       {{"all", Elements(std::uint64_t{1} << 24U), Elements(1'000'000), Elements(1'000'000)}});
@@ -132,8 +135,8 @@ double simulated_rate(std::uint32_t servers, bool& right) {
 void more_servers(const PsBenchOptions& o, std::vector<BenchRow>& rows) {
   BenchRow row{
       .name = fmt::format("{} servers, simulated", kServers), .unit = "pushes/s", .verified = true};
-  const double one = simulated_rate(1, row.verified);
-  row.ours = simulated_rate(kServers, row.verified);
+  const double one = simulated_rate(asynchronous(1), row.verified);
+  row.ours = simulated_rate(asynchronous(kServers), row.verified);
   row.peers["1 server"] = one;
   row.target = kTimesOneServer * one;
   row.note = fmt::format("8 workers, 64 MiB, 10 Gbit/s each; {:.2f} times one", row.ours / one);
