@@ -61,7 +61,8 @@ struct EnterRequest {
 };
 static_assert(kLaidOut<EnterRequest, 40> && kLaidOut<EnterAnswer, 48>);
 
-// Enters at another shard with that clock; or at the first, if it was loaded without the worker.
+// Enters at another shard with that clock; or at the first, if it was loaded without the worker. In
+// rounds also: those before the clock were in the parameters of all shards.
 struct RegisterAnswer {
   AnswerHeader header;
   std::uint64_t version = 0;

@@ -37,8 +37,10 @@ Task<void> ServedRounds::compute_shard(RoundShards of, std::uint32_t shard, Grad
 // with may be needed for the pieces of lost workers.
 Task<double> ServedRounds::push() {
   bool done = false;
+  told_.assign(worker_.cuts.size(), Told());
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
     tasks.spawn(make_up_for_lost(done, tasks));
+    tasks.spawn(tell_what_is_over(done));
     const ServedContext::Visit pushes = [this](std::uint32_t k) {
       return push_sums(k, own_, true);
     };
@@ -73,7 +75,12 @@ Task<void> ServedRounds::push_sum(std::uint32_t shard, ShardSum sum, bool reads)
   request.based_on = parameters_.version(shard);
   request.reads = reads ? 1 : 0;
   const Range brought = worker_.of(sum.values, shard);
+  const Holder head = worker_.client.head(shard);
   const PushSumAnswer answer = co_await worker_.client.call(request, brought, worker_.room(shard));
+  if (Told& told = told_[shard]; !told.ended) {
+    told = {true, head};
+    changed_.notify_all();
+  }
   if (!reads) co_return;
   if (answer.header.parameters != 0) parameters_.took(shard, answer.read);
   if (shard == 0) staleness_ = static_cast<double>(answer.staleness);
@@ -100,6 +107,35 @@ Task<void> ServedRounds::make_up_for_lost(const bool& done, TaskGroup& tasks) {
     // A push ends when its update is made, which may need the sums of another lost worker.
     for (std::uint32_t k = 0; k < worker_.cuts.size(); ++k)
       tasks.spawn(push_sums(k, made_up_.back(), false));
+  }
+}
+
+// The shard has made the update of this round; or all have: a later one was dealt, to a worker that
+// is lost by now.
+bool ServedRounds::is_over(std::uint32_t shard) const {
+  return told_[shard].ended || std::ranges::any_of(lost_, [&](const LostPiece& l) {
+           return l.shards.round.number > piece_.round.number;
+         });
+}
+
+// The head of a shard that was loaded since may have sums of this round that can never be all: a
+// worker whose push has ended does not push again.
+Task<void> ServedRounds::tell_what_is_over(const bool& done) {
+  while (!done) {
+    std::uint32_t shard = 0;
+    const auto must_tell = [&] {
+      return is_over(shard) && told_[shard].head != worker_.client.head(shard);
+    };
+    while (shard < told_.size() && !must_tell()) ++shard;
+    if (shard == told_.size()) {
+      co_await changed_.wait();
+      continue;
+    }
+    told_[shard].head = worker_.client.head(shard);
+    RegisterRequest request;
+    request.header.shard = shard;
+    request.clock = piece_.round.number + 1;
+    co_await worker_.client.call(request);
   }
 }
 

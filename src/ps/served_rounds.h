@@ -1,6 +1,6 @@
 // The worker's half of reproducible rounds: it pushes sums of logical shards
-// (replica/shard_sums.h), and after a loss also those of the lost. The server's half is
-// round_handler.h.
+// (replica/shard_sums.h), and after a loss also those of the lost. A shard that was loaded it tells
+// which rounds are over. The server's half is round_handler.h.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +36,8 @@ class ServedRounds {
   Task<double> push();
   // Receives the pieces of lost workers, until this worker leaves.
   Task<void> follow_lost();
+  // There is a new directory: shards may have been loaded.
+  void note_directory() { changed_.notify_all(); }
 
  private:
   struct ShardSum {
@@ -52,6 +54,8 @@ class ServedRounds {
   Task<void> push_sums(std::uint32_t shard, const std::vector<ShardSum>& sums, bool reads);
   Task<void> push_sum(std::uint32_t shard, ShardSum sum, bool reads);
   Task<void> make_up_for_lost(const bool& done, TaskGroup& tasks);
+  bool is_over(std::uint32_t shard) const;
+  Task<void> tell_what_is_over(const bool& done);
 
   ServedContext& worker_;
   ServedParameters& parameters_;
@@ -60,8 +64,15 @@ class ServedRounds {
   std::vector<ShardSum> own_;
   std::vector<LostPiece> lost_;
   std::deque<std::vector<ShardSum>> made_up_;  // for lost pieces, in this step
+  // By shard, in this step: whether a push to it has ended; and the head that needs not be told
+  // that the round is over.
+  struct Told {
+    bool ended = false;
+    Holder head{};
+  };
+  std::vector<Told> told_;
   double staleness_ = 0;
-  Signal changed_;  // lost pieces, or the end of the pushes
+  Signal changed_;  // lost pieces, the directory, or the end of pushes
 };
 
 }  // namespace shoal

@@ -30,7 +30,9 @@ ServedWorker::ServedWorker(Node& node, Learner& learner, CheckpointStore& checkp
       parameters_(context_, forms_),
       rounds_(context_, parameters_),
       epoch_end_(context_, parameters_, checkpoints),
-      epoch_(kNoEpochYet) {}
+      epoch_(kNoEpochYet) {
+  directories.on_change = [this] { rounds_.note_directory(); };
+}
 
 Task<void> ServedWorker::run() {
   while (!end_) {

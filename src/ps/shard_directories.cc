@@ -38,6 +38,7 @@ Task<bool> ShardDirectories::agree(const Group& group) {
   }
   now_ = {group.view->generation, places_};
   changed_.notify_all();
+  if (on_change) on_change();
   co_return false;
 }
 

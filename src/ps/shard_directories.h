@@ -34,6 +34,8 @@ class ShardDirectories {
 
   // What this node holds, asked when a view begins; none: nothing.
   std::function<std::vector<Holding>()> holdings = {};
+  // Called after each change.
+  std::function<void()> on_change = {};
 
   // Follows the views until it is cancelled.
   Task<void> follow();

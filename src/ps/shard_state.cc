@@ -63,10 +63,12 @@ struct ShardState::Applier {
   std::optional<Gradient>& part;
 
   bool operator()(const EnterRecord& r) const {
+    shard.skip_to(r.clock);
     shard.table_.enter(r.worker, r.life, r.clock);
     return false;
   }
   bool operator()(const LeaveRecord& r) const {
+    shard.skip_to(r.settled);
     if (ClockRow* const row = shard.table_.find(r.worker, r.life)) row->away = true;
     if (shard.scheduler_) shard.scheduler_->leave(r.worker, r.life, r.settled);
     return false;
@@ -159,6 +161,16 @@ void ShardState::take_push(const PushRecord& push, Gradient gradient) {
     std::erase_if(pending_, [&](const Pending& p) { return p.clock < push.clock; });
   pending_.push_back(
       {push.worker, push.clock, push.samples, push.weight, std::move(gradient), push.of});
+  added_up_ = false;
+}
+
+// The rounds before this one were in the parameters of all shards. A shard that was loaded may be
+// behind; then it goes on without them, and what it has of them will never be an update.
+void ShardState::skip_to(std::uint64_t round) {
+  if (plan_.shards == 0 || round <= version_) return;
+  node_.env.probe("ps: a shard that was loaded skipped rounds");
+  version_ = round;
+  std::erase_if(pending_, [&](const Pending& p) { return p.clock <= round; });
   added_up_ = false;
 }
 

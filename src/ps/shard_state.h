@@ -131,6 +131,7 @@ class ShardState {
   struct Applier;
   ClockRow& row_of(NodeId worker, Incarnation life);
   void take_push(const PushRecord& push, Gradient gradient);
+  void skip_to(std::uint64_t round);
   void begin_update(std::uint64_t version, Sums sums);  // that it comes to
   UpdateStep step_of(const std::vector<Pending>& pushes) const;
   Task<void> add_up(std::vector<Pending>& pushes);

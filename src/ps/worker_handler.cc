@@ -30,8 +30,10 @@ Task<void> WorkerHandler::answer(NodeId from, RegisterRequest request) {
     const HostedShard::Turn mine = co_await shard.turn();
     require_present(server_.node, worker);  // Its shares may have been dealt again.
     if (server_.is_head(shard)) {
-      // A worker that rejoins the first shard may be in by now.
-      if (shard.number == 0) {
+      // A worker that rejoins the first shard may be in by now. In rounds one that is in says which
+      // are over, to a shard that was loaded.
+      const bool behind = server_.in_rounds() && shard.state->version() < request.clock;
+      if ((shard.number == 0 || server_.in_rounds()) && !behind) {
         enter_if_out(shard, worker, request.clock);
       } else {
         enter(shard, worker, request.clock);

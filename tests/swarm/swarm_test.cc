@@ -107,6 +107,10 @@ TEST(Swarm, WhatIsLeftOfAStepAtAShardThatWasLoadedHoldsNobody) {
   expect_fine_with_servers(14131);
 }
 
+// A sum was answered when it waited for the update, and was lost with its shard. Nobody pushed it
+// again.
+TEST(Swarm, ASumThatWaitedAtALostShardIsPushedAgain) { expect_fine_with_servers(1638); }
+
 // The next holder was a new life of a lost one. It held nothing and never took the records for the
 // lost life, so that a worker's gradient was not released.
 TEST(Swarm, AnotherLifeOfTheNextHolderGetsNoRecords) { expect_fine_with_servers(9578); }
