@@ -240,11 +240,22 @@ void ChainReplication::make_state(HostedShard& shard) {
                                    server_.plan, first ? std::optional(scheduler_) : std::nullopt);
 }
 
+// Most nodes never hold most shards.
+void ChainReplication::follow(HostedShard& shard) {
+  if (std::exchange(arrivals_[shard.number].followed, true)) return;
+  server_.spawn(take_records(shard));
+  server_.spawn(take_acknowledgements(shard));
+}
+
 Task<void> ChainReplication::adopt(HostedShard& shard, const ShardDirectory& directory) {
   const HostedShard::Turn mine = co_await shard.turn();
   const ShardDirectory::Place& place = directory.shards[shard.number];
   // In a directory that was left out the next holder may have been elsewhere, without some records.
-  if (directory.generation != shard.directory.next()) shard.next = Holder{};
+  // And this node may have been a holder: it takes what was sent to it, for which its sender waits.
+  if (directory.generation != shard.directory.next()) {
+    shard.next = Holder{};
+    follow(shard);
+  }
   shard.directory = directory.generation;
   shard.chain = place.chain;
   if (!shard.chain.has(server_.self())) {
@@ -253,11 +264,7 @@ Task<void> ChainReplication::adopt(HostedShard& shard, const ShardDirectory& dir
     shard.state.reset();
     co_return;
   }
-  // Most nodes never hold most shards.
-  if (!std::exchange(arrivals_[shard.number].followed, true)) {
-    server_.spawn(take_records(shard));
-    server_.spawn(take_acknowledgements(shard));
-  }
+  follow(shard);
   if (place.fresh != 0 && shard.chain.holders[0] == server_.self() && !shard.ours) {
     shard.ours = true;
     make_state(shard);

@@ -70,6 +70,7 @@ class ChainReplication {
   void make(HostedShard& shard, AnyRecord record, std::optional<Gradient> part);
   Task<void> forward(HostedShard& shard, Holder next, Outgoing& out);
   void connect(HostedShard& shard);
+  void follow(HostedShard& shard);
   Task<void> take_records(HostedShard& shard);
   Task<void> follow_record(HostedShard& shard, Holder from, AnyRecord record);
   Task<Gradient> part(Holder from, std::uint64_t number);

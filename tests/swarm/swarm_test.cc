@@ -115,6 +115,10 @@ TEST(Swarm, ASumThatWaitedAtALostShardIsPushedAgain) { expect_fine_with_servers(
 // lost life, so that a worker's gradient was not released.
 TEST(Swarm, AnotherLifeOfTheNextHolderGetsNoRecords) { expect_fine_with_servers(9578); }
 
+// The next holder of one directory had another when it heard again, and never took the records. So
+// a worker's gradient was not released.
+TEST(Swarm, AHolderThatLeftOutADirectoryTakesWhatWasSentToIt) { expect_fine_with_servers(15126); }
+
 TEST(Swarm, ThreeHundredSeedsOfModelsThatMeetAreFine) {
   const SwarmReport report = run_share(decentral_scenario, 300);
   EXPECT_TRUE(report.failures.empty()) << report.failures[0].problem;
