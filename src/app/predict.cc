@@ -36,7 +36,7 @@ CalibrationKey key_of(const TrainRun& run) {
 
 Prediction predict(const TrainPlan& plan, const Calibration& calibration, Bytes bucket_bytes) {
   if (batch_norm_of(plan.recipe).over == BatchNorm::Over::Workers)
-    throw Error("--batch-norm sync: a simulated pass cannot wait for others in its middle");
+    throw Error("--batch-norm sync: a simulated pass cannot wait for other workers in its middle");
   TrainPlan few = plan;
   few.world = "sim";
   few.epochs = 0;
@@ -57,7 +57,7 @@ Prediction predict(const TrainPlan& plan, const Calibration& calibration, Bytes 
   const SimulationResult result =
       simulate(few, *phantom, simulation, [](const std::string&, std::span<const std::byte>) {});
   if (!result.outcome.errors.empty()) throw Error(result.outcome.errors.front().what);
-  if (result.ended == 0) throw Error("the simulated workers come to no end");
+  if (result.ended == 0) throw Error("the simulated workers do not finish");
   const Summary& s = result.train.summary;
   return {s.measured_step_s, s.measured_bytes_per_step};
 }

@@ -74,9 +74,7 @@ ClusterPlan cluster_of(const SimulateFlags& how, const TrainFlags& flags) {
   if (how.cluster.empty()) return by_flags(how, workers, servers);
   if (how.network != kUsualNetwork || how.memory != kUsualMemory)
     throw ConfigError(
-        fmt::format("--cluster {} says what links are like: leave --network and "
-                    "--memory away",
-                    how.cluster));
+        fmt::format("--cluster {} defines the links: omit --network and --memory", how.cluster));
   const std::vector<std::string> presets = cluster_presets();
   if (std::ranges::find(presets, how.cluster) != presets.end())
     return preset_cluster(how.cluster, workers, servers, how.hosts_of);
@@ -84,7 +82,7 @@ ClusterPlan cluster_of(const SimulateFlags& how, const TrainFlags& flags) {
     throw ConfigError(fmt::format("--cluster {}: there is no such file, and no such preset. {}",
                                   how.cluster, suggest(how.cluster, presets)));
   if (how.hosts_of != 1)
-    throw ConfigError(fmt::format("--hosts-of {}: {} says which host has how many; leave it away",
+    throw ConfigError(fmt::format("--hosts-of {}: {} defines the workers of each host; omit it",
                                   how.hosts_of, how.cluster));
   const FileView file = map_file(how.cluster);
   return parse_cluster({reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()},
@@ -117,11 +115,11 @@ void check_how(const SimulateFlags& how, const TrainFlags& flags) {
   if (how.parameters > 0 && !how.phantom.empty())
     throw ConfigError("--parameters and --phantom: take one of them");
   if (!how.phantom.empty() && !how.timing_only)
-    throw ConfigError("--phantom has sizes and no numbers: take --timing-only too");
+    throw ConfigError("--phantom has sizes and no values: add --timing-only");
   if (!(how.tflops > 0 && how.tflops <= 1e6))
     throw ConfigError(fmt::format("--tflops {}: take a number above 0", how.tflops));
   if (how.parameters > 0 && !how.timing_only)
-    throw ConfigError("--parameters stands for a model that is not there: take --timing-only too");
+    throw ConfigError("--parameters stands for a model without values: add --timing-only");
   if (how.parameters > 0 && is_measured(how.ns_per_sample))
     throw ConfigError("--parameters has no model to measure: say --ns-per-sample, as 500000");
   const std::uint64_t buckets = how.parameters / std::max<std::uint64_t>(1, flags.bucket_bytes / 4);
@@ -130,24 +128,22 @@ void check_how(const SimulateFlags& how, const TrainFlags& flags) {
         "--bucket-bytes {}: {} parameters would be more than {} buckets; take at least {}",
         flags.bucket_bytes, how.parameters, kBucketsMax, 4 * how.parameters / kBucketsMax + 4));
   if (!how.calibration.empty() && (how.parameters > 0 || !how.phantom.empty()))
-    throw ConfigError(
-        "--calibration has a model of its own: leave --parameters and --phantom away");
+    throw ConfigError("--calibration has its own model: omit --parameters and --phantom");
   const bool given = how.parameters > 0 || !how.phantom.empty() || !how.calibration.empty();
   if (given && (how.ns_per_sample == kAnew || how.ns_per_element == kAnew))
     throw ConfigError(
-        "measure, as a cost: --parameters, --phantom and --calibration say what work costs; leave "
-        "it away");
+        "measure, as a cost: --parameters, --phantom and --calibration define the costs; omit it");
   if (how.samples == 0) throw ConfigError("--samples 0: take 1 at least");
   if (!flags.hosts.empty() || !flags.store.empty() || !flags.listen.empty())
     throw ConfigError(
         "--hosts, --store and --listen are for real processes; --network and --hosts-of say what "
         "is simulated");
   if (!flags.resume.empty())
-    throw ConfigError("--resume: a simulated run begins at its beginning; leave it away");
+    throw ConfigError("--resume: a simulated run always begins at step 0; omit it");
   if (batch_norm_of(recipe_of(flags)).over == BatchNorm::Over::Workers)
     throw ConfigError(
-        fmt::format("--batch-norm sync: a simulated pass takes no time in its middle, and cannot "
-                    "wait for the others there; take --batch-norm group:{}",
+        fmt::format("--batch-norm sync: a simulated pass cannot wait for other workers in its "
+                    "middle; take --batch-norm group:{}",
                     std::max<std::uint64_t>(2, flags.batch)));
 }
 
@@ -218,9 +214,9 @@ std::vector<Option> simulate_options(TrainFlags& flags, SimulateFlags& how) {
        "a file (docs/simulation.md), or 1gbit, 10gbit, 25gbit, 100gbit, infiniband-hdr, cloud, "
        "two-sites",
        &how.cluster},
-      {"--network", "rate and latency of each host's link: 10gbit:20us", &how.network},
-      {"--memory", "the same between workers of one host", &how.memory},
-      {"--hosts-of", "how many workers share a host; each has a core", &how.hosts_of},
+      {"--network", "rate and latency of the link of each host: 10gbit:20us", &how.network},
+      {"--memory", "rate and latency between workers of one host", &how.memory},
+      {"--hosts-of", "workers per host; each has a core", &how.hosts_of},
       {"--stragglers",
        "none, or a list: constant:2@1 (worker 1), jitter:0.2, pareto:1.5, "
        "exponential:1",
@@ -229,25 +225,28 @@ std::vector<Option> simulate_options(TrainFlags& flags, SimulateFlags& how) {
        "none, seed:7, or a list: crash:2@3s+1s, power-loss, freeze, slow:1@2s+1sx4, partition, "
        "cut:0>2@2s+1s, link-slow",
        &how.faults},
-      {"--timing-only", "sizes and times of the model, and none of its numbers", &how.timing_only},
-      {"--parameters", "with --timing-only: of a model that is not there; no data either",
+      {"--timing-only", "simulate sizes and times of the model, without its values",
+       &how.timing_only},
+      {"--parameters", "with --timing-only: the number of parameters, in place of a model and data",
        &how.parameters},
       {"--phantom",
-       "with --timing-only: alexnet, vgg-a, googlenet, resnet-50, resnet-152, densenet-121, "
-       "gpt2-small, at full size; no data either",
+       "with --timing-only, in place of a model and data: alexnet, vgg-a, googlenet, resnet-50, "
+       "resnet-152, densenet-121, gpt2-small, at full size",
        &how.phantom},
-      {"--tflops", "with --phantom: what a worker really makes", &how.tflops},
-      {"--samples", "with --parameters and --phantom: in the data that is not there", &how.samples},
+      {"--tflops", "with --phantom: the TFLOP/s that a worker achieves", &how.tflops},
+      {"--samples", "with --parameters and --phantom: the number of samples of the data",
+       &how.samples},
       {"--calibration",
-       "a file of `shoal calibrate`: the times of that model and machine, and its links where no "
-       "others are named",
+       "a file of `shoal calibrate`: the times of that model and machine, and its links unless "
+       "others are given",
        &how.calibration},
       {"--ns-per-sample",
-       "of a gradient: in all, or of forward and each bucket; auto: measured once on this machine "
-       "and kept; measure: anew",
+       "time of a gradient: in total, or of forward and each bucket; auto: measured once on this "
+       "machine and kept; measure: measured anew",
        &how.ns_per_sample},
       {"--ns-per-element",
-       "of other work: reduce=0.5,update=1.2,copy=0.3; auto and measure as with --ns-per-sample",
+       "time of other work: reduce=0.5,update=1.2,copy=0.3; auto and measure as with "
+       "--ns-per-sample",
        &how.ns_per_element},
   };
   options.insert(options.end(), more.begin(), more.end());

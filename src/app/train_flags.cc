@@ -25,8 +25,8 @@ void set(double& to, const char* flag, const std::string& text) {
 void refuse_unless(bool used, const char* flag, const std::string& text, RuleKind kind,
                    const char* instead) {
   if (used || text.empty()) return;
-  throw ConfigError(fmt::format("{} {}: {} has none; take --optimizer {}, or leave it away", flag,
-                                text, to_string(kind), instead));
+  throw ConfigError(fmt::format("{} {}: {} has none; take --optimizer {}, or omit it", flag, text,
+                                to_string(kind), instead));
 }
 
 // What a model is usually trained with.
@@ -65,7 +65,7 @@ void add_axes(TrainFlags& f, std::vector<Option>& options) {
     AxisFlag& flag = f.axes[i];
     if (axis.is_switch) {
       options.push_back({"--" + axis.name, axis.help, &flag.on});
-      options.push_back({"--no-" + axis.name, "not so", &flag.off});
+      options.push_back({"--no-" + axis.name, "switch it off", &flag.off});
     } else {
       const std::string choices = axis.choices.empty() ? "" : ": " + words_of(axis.choices);
       options.push_back({"--" + axis.name, axis.help + choices, &flag.value});
@@ -128,78 +128,83 @@ std::vector<Option> train_options(TrainFlags& f) {
        "transformer, autoencoder, or a TorchScript file (*.pt)",
        &f.model},
       {"--data", dataset_forms(), &f.data},
-      {"--epochs", "how often every sample is used", &f.epochs},
-      {"--steps", "how many steps in all, in place of epochs", &f.steps},
+      {"--epochs", "number of passes over all samples", &f.epochs},
+      {"--steps", "number of steps, in place of epochs", &f.steps},
       {"--budget",
-       "60s, 5m, 1h of training, without evaluations: ends after the next step; or 5epochs",
+       "training time without evaluations, 60s, 5m or 1h: ends after the next step; or 5epochs",
        &f.budget},
       {"--workers",
-       "how many, each a process; MIN:MAX: starts MAX, and waits while fewer than MIN are left; "
-       "auto: 1, or as many as were started by another launcher",
+       "number of workers, each a process; MIN:MAX: starts MAX, and waits while fewer than MIN are "
+       "left; auto: 1, or the number that another launcher has started",
        &f.workers},
-      {"--batch", "samples a step, per worker", &f.batch},
-      {"--global-batch", "samples a step of all workers; 0: what their batches make",
+      {"--batch", "samples per step and worker", &f.batch},
+      {"--global-batch", "samples per step of all workers; 0: the sum of their batches",
        &f.global_batch},
-      {"--restarts", "start workers that were killed again, as often as this in all", &f.restarts},
-      {"--hosts", "a,b:2: start the workers there by ssh ($SHOAL_SSH: another command)", &f.hosts},
+      {"--restarts", "restart killed workers, this many times in total", &f.restarts},
+      {"--hosts", "a,b:2: start the workers on these hosts by ssh ($SHOAL_SSH: another command)",
+       &f.hosts},
       {"--store", "URL,URL of an etcd cluster: any process may then be lost", &f.store},
       {"--listen", "ADDRESS[:PORT] where the workers meet; by default loopback", &f.listen},
-      {"--seed", "of everything that is drawn", &f.seed},
+      {"--seed", "seed of all random numbers", &f.seed},
       {.name = "--like",
-       .help = "the system whose recipe it is; `shoal systems` has them",
+       .help = "the system whose recipe is used; `shoal systems` lists them",
        .target = &f.like,
        .choices = system_names()},
       {"--optimizer",
        "sgd, momentum, nesterov, adagrad, rmsprop, adam, adamw, lars, lamb; auto: by the model",
        &f.optimizer},
-      {"--eta,--lr", "step size (learning rate) at its height; auto: by model and optimizer",
-       &f.eta},
+      {"--eta,--lr", "maximum of the learning rate; auto: by model and optimizer", &f.eta},
       {"--schedule", "constant, cosine, step:30,60:0.1, poly:2, warmup:5+cosine, ...", &f.schedule},
-      {"--momentum", "of the optimizers that have one", &f.momentum},
-      {"--weight-decay", "by default the optimizer's own", &f.weight_decay},
-      {"--beta1", "of adam, adamw, lamb", &f.beta1},
-      {"--beta2", "of adam, adamw, lamb", &f.beta2},
-      {"--epsilon", "of the adaptive optimizers", &f.epsilon},
-      {"--clip-norm", "shorten longer gradients to this norm; 0: never", &f.clip_norm},
-      {"--batch-growth", "2@10,20: the batch is doubled at these epochs", &f.batch_growth},
-      {"--weight-norm", "learn length and direction of each output's weights apart",
+      {"--momentum", "momentum of momentum, nesterov, rmsprop, lars", &f.momentum},
+      {"--weight-decay", "weight decay; by default that of the optimizer", &f.weight_decay},
+      {"--beta1", "constant of adam, adamw, lamb", &f.beta1},
+      {"--beta2", "constant of adam, adamw, lamb", &f.beta2},
+      {"--epsilon", "constant of the adaptive optimizers", &f.epsilon},
+      {"--clip-norm", "maximum norm of a gradient; 0: none", &f.clip_norm},
+      {"--batch-growth", "2@10,20: double the batch at these epochs", &f.batch_growth},
+      {"--weight-norm", "learn length and direction of each output's weights separately",
        &f.weight_norm},
       {"--augment", "crop and flip training images", &f.augment},
-      {"--length", "of the windows of a text, in characters", &f.length},
-      {"--test-fraction", "held out of data without a test set", &f.test_fraction},
-      {"--partition", "global, local, by-label or dirichlet:A: whose samples they are",
+      {"--length", "characters in a window of a text", &f.length},
+      {"--test-fraction", "fraction held out of data without a test set", &f.test_fraction},
+      {"--partition", "which samples a worker gets: global, local, by-label or dirichlet:A",
        &f.partition},
-      {"--threads", "of one operation of libtorch; auto: probed", &f.threads},
-      {"--blas", "OpenBLAS's kernels: default, HASWELL, ZEN, SKYLAKEX, ...; auto: probed", &f.blas},
+      {"--threads", "threads of one operation of libtorch; auto: probed", &f.threads},
+      {"--blas", "kernels of OpenBLAS: default, HASWELL, ZEN, SKYLAKEX, ...; auto: probed",
+       &f.blas},
       {"--memory-format",
-       "contiguous or channels-last; auto: probed",
+       "layout of images: contiguous or channels-last; auto: probed",
        &f.memory_format,
        false,
        {"auto", "contiguous", "channels-last"}},
-      {"--denormals", "flush (faster) or keep", &f.denormals, false, {"flush", "keep"}},
+      {"--denormals",
+       "denormal numbers: flush to zero (faster) or keep",
+       &f.denormals,
+       false,
+       {"flush", "keep"}},
       {"--wait-mode",
        "how a worker waits for others; auto: spin while its core would idle",
        &f.waits,
        false,
        {"auto", "spin", "block"}},
       {"--cores",
-       "where a worker of one thread computes; auto: leaves a core that has become slow; keep: "
-       "where the kernel puts it",
+       "core of a worker with one thread; auto: leave a core that has become slow; keep: the "
+       "kernel decides",
        &f.cores,
        false,
        {"auto", "keep"}},
-      {"--reproducible", "the same bits on every machine of this kind: nothing is probed",
+      {"--reproducible", "the same bits on every machine of this kind, without probing",
        &f.reproducible},
-      {"--no-tune", "do not probe; take libtorch as it is", &f.no_tune},
-      {"--no-predict",
-       "do not simulate the run before it starts, nor calibrate this machine for that",
+      {"--no-tune", "do not probe; use libtorch's defaults", &f.no_tune},
+      {"--no-predict", "do not predict the run by a simulation, nor calibrate this machine for it",
        &f.no_predict},
-      {"--bucket-bytes", "of the gradient's buckets; 0: the system's own, or tuned at run time",
+      {"--bucket-bytes",
+       "size of the gradient's buckets; 0: that of the system, or tuned at run time",
        &f.bucket_bytes},
       {"--out", "the run's folder; by default a new one in runs/", &f.out},
-      {"--resume", "go on with the run in this folder, with its settings", &f.resume},
+      {"--resume", "continue the run in this folder, with its settings", &f.resume},
       {"--config", "a TOML file with these options by name; flags win", &f.config},
-      {"--save-every", "checkpoint every so many steps; 0: every epoch", &f.save_every},
+      {"--save-every", "steps between two checkpoints; 0: every epoch", &f.save_every},
       {"--quiet", "no progress", &f.quiet},
   };
   add_axes(f, options);
@@ -222,13 +227,13 @@ Recipe recipe_of(const TrainFlags& f) {
   if (axis_of(recipe, "shards").empty())
     throw ConfigError(
         fmt::format("--reproducible with --update {}: the result would depend on the order in "
-                    "which workers are done; take --update owners or servers",
+                    "which workers finish; take --update owners or servers",
                     axis_of(recipe, "update")));
   if (!given(f, "shards")) set_axes(recipe, {AxisValue{"shards", kReproducibleShards}});
   if (shards_of(recipe) == 0)
     throw ConfigError(
-        "--reproducible with --shards 0: the sums would depend on the number of workers; leave "
-        "--shards away, or take at least as many as there will be workers");
+        "--reproducible with --shards 0: the sums would depend on the number of workers; omit "
+        "--shards, or take at least the number of workers");
   return recipe;
 }
 
@@ -310,13 +315,12 @@ void check_flags(const TrainFlags& f) {
     if (f.save_every != 0)
       throw ConfigError(
           fmt::format("--save-every {} with --update {}: the model is saved at the end of each "
-                      "epoch, when no worker is in the middle of a step; leave it away",
+                      "epoch, when no worker is in the middle of a step; omit it",
                       f.save_every, update));
     if (!f.batch_growth.empty())
-      throw ConfigError(
-          fmt::format("--batch-growth {} with --update {}: a share is as large as --batch says; "
-                      "leave one of them away",
-                      f.batch_growth, update));
+      throw ConfigError(fmt::format(
+          "--batch-growth {} with --update {}: --batch fixes the size of a share; omit one of them",
+          f.batch_growth, update));
   }
   const Schedule schedule = parse_schedule(f.schedule);
   const bool by_length = schedule.kind == Schedule::Kind::Cosine ||
@@ -324,7 +328,7 @@ void check_flags(const TrainFlags& f) {
   if (ends_by_time(f) && by_length)
     throw ConfigError(
         fmt::format("--schedule {} with --budget {}: it follows the length of the run, in steps; "
-                    "say --epochs or --steps too, or take --schedule constant",
+                    "add --epochs or --steps, or take --schedule constant",
                     f.schedule, f.budget));
   parse_batch_growth(f.batch_growth);
   wish_of(f);
@@ -376,8 +380,8 @@ TrainPlan plan_of(const TrainFlags& f, const Dataset& dataset, std::uint64_t wor
   plan.batch = std::max<std::uint64_t>(1, global / workers);
   if (workers > 1 && f.partition != "global")
     throw ConfigError(
-        fmt::format("--partition {}: synchronous training deals one order of all samples to "
-                    "whoever is there; take global, or one worker, who owns them all anyway",
+        fmt::format("--partition {}: synchronous training deals one order of all samples to the "
+                    "workers; take global, or one worker",
                     f.partition));
   if (global < workers)
     throw ConfigError(

@@ -74,7 +74,7 @@ void apply_resumed(TrainFlags& flags, const std::vector<Option>& options,
     throw ConfigError(fmt::format("--resume {}: there is no {}; is it the folder of a run?",
                                   flags.resume, config.string()));
   if (!flags.out.empty())
-    throw ConfigError("--resume goes on in the run's own folder; leave --out away");
+    throw ConfigError("--resume continues in the run's own folder; omit --out");
   const std::vector<ConfigEntry> entries = read_config(config);
   apply_config(options, fixed, entries, config.string());
   flags.out = flags.resume;
@@ -125,15 +125,14 @@ void print_end(const TrainRun& run) {
   const Summary& s = run.result.summary;
   fmt::print("\n{}", epoch_table(totals.rows));
   if (totals.left) {
-    fmt::print("\nstopped after step {}{}; go on with: {} --resume {}\n", s.steps,
+    fmt::print("\nstopped after step {}{}; continue with: {} --resume {}\n", s.steps,
                run.plan.by_time ? "" : fmt::format(" of {}", run.plan.steps), run.program,
                run.flags.out);
     return;
   }
   if (totals.steps == Step(0)) {
-    fmt::print(
-        "\nthe run is at step {} of {} already; to train on, ask for more --epochs or --steps\n",
-        s.steps, run.plan.steps);
+    fmt::print("\nthe run has finished: step {} of {}; to continue, raise --epochs or --steps\n",
+               s.steps, run.plan.steps);
     return;
   }
   const bool serves = is<Served>(run.plan.recipe);
@@ -209,9 +208,10 @@ fs::path new_run_folder(const TrainFlags& flags, const std::string& prefix) {
 
 void require_fresh(const TrainFlags& flags) {
   if (!flags.resume.empty() || !fs::exists(fs::path(flags.out) / "config.toml")) return;
-  throw ConfigError(fmt::format(
-      "--out {}: a run is there already. Go on with it by --resume {}, or take another folder",
-      flags.out, flags.out));
+  throw ConfigError(
+      fmt::format("--out {}: this folder contains a run. Continue it with --resume {}, or choose "
+                  "another folder",
+                  flags.out, flags.out));
 }
 
 namespace {

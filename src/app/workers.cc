@@ -125,10 +125,10 @@ ProcessTopology topology_of(const TrainFlags& flags, const Place& place, bool la
     topology.workers.most = processes - topology.servers;
   }
   if (started && topology.processes() != processes)
-    throw ConfigError(fmt::format(
-        "--workers {}{}: {} has started {} processes; leave --workers away", flags.workers,
-        topology.servers == 0 ? "" : fmt::format(" and --servers {}", topology.servers),
-        place.source, processes));
+    throw ConfigError(
+        fmt::format("--workers {}{}: {} has started {} processes; omit --workers", flags.workers,
+                    topology.servers == 0 ? "" : fmt::format(" and --servers {}", topology.servers),
+                    place.source, processes));
   if (!started && !flags.hosts.empty())
     topology.hosts = deal_ranks(flags.hosts, std::nullopt).size();
   if (started && place.local_world > 0)

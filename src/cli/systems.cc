@@ -68,12 +68,15 @@ void print_table() {
       fmt::print("{:<20} {:<5} as {}\n", alias, "", system.name);
   }
   fmt::print(
-      "\nrate: the best step size as the cluster grows; overlap, settings: what they add to "
-      "complexity;\nresilience: to outside influences; repeat: how hard a run is to repeat. All "
-      "but "
-      "central, synchronous\nones need large, balanced data. `shoal advise` ranks them for a "
-      "cluster.\n");
-  fmt::print("\nAny axis may be changed by its own flag; citations: --markdown or --json.\n");
+      "\n"
+      "rate: the best learning rate in a larger cluster; overlap, settings: the complexity that "
+      "they add;\n"
+      "resilience: to disturbances from outside; repeat: how difficult it is to repeat a run. All "
+      "but central,\n"
+      "synchronous systems need large, balanced data. `shoal advise` ranks them for a cluster.\n");
+  fmt::print(
+      "\n"
+      "Each axis has a flag; citations: --markdown or --json.\n");
 }
 
 std::string link_of(const System& system) {
@@ -92,13 +95,15 @@ std::string_view residual_of(const EncodingTraits& is) {
 
 void print_encodings() {
   fmt::print(
-      "\n### Encodings\n\n"
-      "The forms of `--encode`. Parameters at the end may be left out. Behind any form `+ef` keeps "
-      "a residual,\nand `+zstd` compresses the bytes. The columns from residual on are those of "
-      "the "
-      "default parameters.\n\n"
-      "| form | what is sent of an element | parameters | example | residual | draws | positions | "
-      "for models | whole steps |\n|---|---|---|---|---|---|---|---|---|\n");
+      "\n"
+      "### Encodings\n\n"
+      "The forms of `--encode`. Parameters at the end may be omitted. After any form, `+ef` keeps "
+      "a residual,\n"
+      "and `+zstd` compresses the bytes. The columns from residual on apply to the default "
+      "parameters.\n\n"
+      "| form | sent per element | parameters | example | residual | draws | positions | for "
+      "models | whole steps |\n"
+      "|---|---|---|---|---|---|---|---|---|\n");
   const auto mark = [](bool is) { return is ? "yes" : ""; };
   for (const EncodingRow& row : encoding_rows())
     fmt::print("| `{}` | {} | {} | `{}` | {} | {} | {} | {} | {} |\n", row.form, row.help,
@@ -111,20 +116,23 @@ void print_markdown() {
   fmt::print(
       "# Systems\n\n"
       "Made by `tools/update-docs` from `shoal systems --markdown`; do not edit.\n\n"
-      "`--like NAME` sets the axes as the system had them; any axis can then be changed by its "
-      "own\n"
-      "flag. Recipes are checked before anything starts; a refusal names the "
-      "reason\n"
-      "and the nearest choice that works. The entries are in `src/recipe/registry_*.cc`.\n\n"
+      "`--like NAME` sets the axes of that system; any axis can then be changed by its own flag. "
+      "Recipes are\n"
+      "checked before training starts; a refusal names the reason and the nearest choice that "
+      "works. The\n"
+      "entries are in `src/recipe/registry_*.cc`.\n\n"
       "The columns from balanced data to repeat are the selection criteria of Langer et al. 2020, "
       "Table 2:\n"
-      "whether each worker's samples must look like all; the best step size as the cluster grows; "
-      "what overlap\n"
-      "of communication and settings of its own add to complexity; resilience to sporadic "
-      "influences from\n"
-      "outside; how hard a run is to repeat. `shoal advise` weighs them for a cluster.\n\n"
+      "whether the samples of each worker must have the same distribution; the best learning rate "
+      "in a larger\n"
+      "cluster; the complexity that overlapped communication, and settings of its own, add; "
+      "resilience to\n"
+      "sporadic disturbances from outside; how difficult it is to repeat a run. `shoal advise` "
+      "weighs them for\n"
+      "a cluster.\n\n"
       "| `--like` | year | axes | buckets | workers | balanced data | rate | overlap | settings | "
-      "resilience | repeat | what it is |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+      "resilience | repeat | description |\n"
+      "|---|---|---|---|---|---|---|---|---|---|---|---|\n");
   for (const System& system : systems()) {
     const Criteria& c = criteria_of(system.recipe);
     fmt::print("| {} | {} | `{}` | {} | {}+ | {} | {} | {} | {} | {} | {} | {} |\n",
@@ -132,7 +140,11 @@ void print_markdown() {
                system.workers_min, c.needs_balanced_data ? "yes" : "", c.rate, pluses(c.overlap),
                pluses(c.settings), pluses(c.resilience), c.reproducible, system.sentence);
   }
-  fmt::print("\n## Axes\n\n| flag | choices | what it says | goes with |\n|---|---|---|---|\n");
+  fmt::print(
+      "\n"
+      "## Axes\n\n"
+      "| flag | choices | description | goes with |\n"
+      "|---|---|---|---|\n");
   for (const Axis& axis : axes()) {
     std::string choices = axis.choices.empty() ? axis.range : "";
     if (axis.is_switch) {
@@ -148,11 +160,17 @@ void print_markdown() {
   }
   print_encodings();
   fmt::print(
-      "\n`--reproducible` is `--shards 8`, and fixes how libtorch computes.\n\n"
-      "## What excludes what\n\n| these | because | take instead |\n|---|---|---|\n");
+      "\n"
+      "`--reproducible` is `--shards 8`, with one thread, deterministic kernels and a fixed memory "
+      "format of libtorch.\n\n"
+      "## Choices that exclude each other\n\n"
+      "| these | because | take instead |\n"
+      "|---|---|---|\n");
   for (const Exclusion& rule : exclusions())
     fmt::print("| {} | {} | {} |\n", rule.what, rule.why, rule.instead);
-  fmt::print("\n## Where they come from\n\n");
+  fmt::print(
+      "\n"
+      "## Sources\n\n");
   for (const System& system : systems())
     fmt::print("- `{}`: {}{}.\n", system.name, system.citation, link_of(system));
 }

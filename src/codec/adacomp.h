@@ -13,12 +13,12 @@ namespace shoal {
 struct Adacomp {
   static constexpr std::string_view kName = "adacomp";
   static constexpr std::string_view kHelp =
-      "the sign of elements that would soon be the largest of their bin";
+      "the sign of elements that would reach the largest of their bin with one more gradient";
   static constexpr EncodingExamples kExamples = {.usual = "adacomp:500"};
   std::uint32_t bin = 500;
 
   static constexpr auto parameters() {
-    return std::tuple{Parameter{"bin", &Adacomp::bin, "the elements of a bin", {2, 1e6}}};
+    return std::tuple{Parameter{"bin", &Adacomp::bin, "elements of a bin", {2, 1e6}}};
   }
   constexpr EncodingTraits traits() const {
     return {.lists = true, .overshoots = true, .needs_residual = true};

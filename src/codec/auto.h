@@ -8,13 +8,13 @@ namespace shoal {
 
 struct AutoEncoding {
   static constexpr std::string_view kName = "auto";
-  static constexpr std::string_view kHelp = "what pays on the link";
+  static constexpr std::string_view kHelp = "the encoding, or none, that is fastest on the link";
   static constexpr EncodingExamples kExamples = {.usual = "auto",
                                                  .swarm = {.text = "auto", .sums = 7}};
 
   constexpr EncodingTraits traits() const {
-    return {.no_residual = "auto decides itself whether a residual is kept; leave +ef out",
-            .no_zstd = "auto decides itself whether bytes are compressed; leave +zstd out",
+    return {.no_residual = "auto decides whether a residual is kept; omit +ef",
+            .no_zstd = "auto decides whether bytes are compressed; omit +zstd",
             .chooses = true,
             .measured_as = "onebit+ef"};  // the most expensive that it may choose
   }

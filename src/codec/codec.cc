@@ -37,7 +37,7 @@ void Codec::decode_list(std::span<const std::byte>, std::size_t, SparseList&) co
 }
 
 void Codec::add_encoded(std::span<std::byte>, std::span<const std::byte>) const {
-  SHOAL_CHECK(false, "what this codec writes cannot be added up: ask summable() first");
+  SHOAL_CHECK(false, "messages of this codec cannot be summed: ask summable() first");
 }
 
 }  // namespace shoal

@@ -25,18 +25,18 @@ namespace shoal {
 
 struct Dgc {
   static constexpr std::string_view kName = "dgc";
-  static constexpr std::string_view kHelp = "the largest elements of what momentum has gathered";
+  static constexpr std::string_view kHelp = "the largest elements of accumulated momentum";
   static constexpr EncodingExamples kExamples = {.usual = "dgc:0.001", .bench_target = 1.5};
   double ratio = 0.001;
 
   static constexpr auto parameters() {
     return std::tuple{
-        Parameter{"ratio", &Dgc::ratio, "the part of the elements that is sent", kRatios}};
+        Parameter{"ratio", &Dgc::ratio, "the fraction of elements that is sent", kRatios}};
   }
   constexpr EncodingTraits traits() const {
     return {.lists = true,
             .mix_rate = mix_rate_of(ratio),
-            .no_residual = "dgc keeps what was not sent in its own sums of momentum; leave +ef out",
+            .no_residual = "dgc keeps unsent elements in its sums of momentum; omit +ef",
             .gathers_momentum = true};
   }
   Dgc at_epoch(double epoch) const;  // with the part that is sent in warm-up

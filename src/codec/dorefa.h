@@ -14,20 +14,20 @@ namespace shoal {
 struct Dorefa {
   static constexpr std::string_view kName = "dorefa";
   static constexpr std::string_view kHelp =
-      "one of 2^bits levels by chance, between the largest and its negative";
+      "one of 2^bits levels between minus and plus the largest magnitude, rounded at random";
   static constexpr EncodingExamples kExamples = {.usual = "dorefa:4", .bench_target = 0.5};
   std::uint32_t bits = 4;
 
   static constexpr auto parameters() {
-    return std::tuple{Parameter{"bits", &Dorefa::bits, "bits of an element", {1, 16}}};
+    return std::tuple{Parameter{"bits", &Dorefa::bits, "bits per element", {1, 16}}};
   }
   constexpr EncodingTraits traits() const {
     return {.draws = true,
             .overshoots = true,
             .no_residual =
-                "dorefa leaves out more than it was given wherever one element is far larger than "
-                "the others, so that the residual of +ef would grow without end. Its mean error is "
-                "0 without +ef; or take onebit+ef"};
+                "the error of dorefa may exceed its input if one element is far larger than the "
+                "others, so that the residual of +ef would grow without bound. Its mean error is 0 "
+                "without +ef; or take onebit+ef"};
   }
   std::unique_ptr<Codec> make(Width width) const;
   bool operator==(const Dorefa&) const = default;

@@ -12,13 +12,13 @@ namespace shoal {
 struct Dryden {
   static constexpr std::string_view kName = "dryden";
   static constexpr std::string_view kHelp =
-      "the mean of the largest elements of either sign, for each of them";
+      "the largest elements of each sign, each as the mean of those of its sign";
   static constexpr EncodingExamples kExamples = {.usual = "dryden:0.01", .bench_target = 1.5};
   double ratio = 0.01;
 
   static constexpr auto parameters() {
     return std::tuple{
-        Parameter{"ratio", &Dryden::ratio, "the part of the elements that is sent", kRatios}};
+        Parameter{"ratio", &Dryden::ratio, "the fraction of elements that is sent", kRatios}};
   }
   constexpr EncodingTraits traits() const {
     return {

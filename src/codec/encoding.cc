@@ -28,7 +28,7 @@ void add_suffix(std::string_view text, std::string_view suffix, Encoding& encodi
   if (flag == nullptr)
     refuse(text, fmt::format("'+{}' is not known; there are +ef and +zstd", suffix));
   const bool understood = suffix == "ef" && traits(encoding).needs_residual;
-  if (*flag && !understood) refuse(text, fmt::format("'+{}' stands there twice", suffix));
+  if (*flag && !understood) refuse(text, fmt::format("'+{}' is given twice", suffix));
   *flag = true;
 }
 
@@ -60,7 +60,7 @@ Encoding parse_encoding(std::string_view text) {
   Encoding encoding{parse_choice<EncodingMethod>("--encode", text.substr(0, plus))};
   const EncodingTraits is = traits(encoding);
   encoding.feedback = is.needs_residual;
-  if (text.ends_with('+')) refuse(text, "nothing follows the '+'");
+  if (text.ends_with('+')) refuse(text, "the '+' needs ef or zstd after it");
   for (std::size_t at = plus; at != std::string_view::npos;) {
     const std::size_t next = text.find('+', at + 1);
     add_suffix(text, text.substr(at + 1, next - at - 1), encoding);

@@ -48,7 +48,7 @@ Encoding at_epoch(const Encoding& encoding, double epoch);
 struct EncodingRow {
   std::string form;  // "qsgd:LEVELS[:elias]"
   std::string_view help;
-  // "RATIO: the part of the elements that is sent, a number from 1e-06 to 1"
+  // "RATIO: the fraction of elements that is sent, a number from 1e-06 to 1"
   std::vector<std::string> parameters;
   EncodingTraits traits;  // of its defaults
   EncodingExamples examples;

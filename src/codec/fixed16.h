@@ -12,7 +12,7 @@ namespace shoal {
 
 struct Fixed16 {
   static constexpr std::string_view kName = "fixed16";
-  static constexpr std::string_view kHelp = "16 bits, some of them before the point";
+  static constexpr std::string_view kHelp = "16 bits, some of them before the binary point";
   static constexpr EncodingExamples kExamples = {.usual = "fixed16:4", .bench_target = 0.5};
   std::uint32_t bits = 4;
 

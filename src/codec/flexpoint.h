@@ -15,7 +15,7 @@ namespace shoal {
 
 struct Flexpoint {
   static constexpr std::string_view kName = "flexpoint";
-  static constexpr std::string_view kHelp = "16 bits, with one exponent for the piece";
+  static constexpr std::string_view kHelp = "16 bits, with one exponent per piece";
   static constexpr EncodingExamples kExamples = {.usual = "flexpoint"};
 
   constexpr EncodingTraits traits() const { return {}; }

@@ -15,7 +15,7 @@ struct Fp32 {
 
   constexpr EncodingTraits traits() const {
     return {.exact = true,
-            .no_residual = "fp32 leaves nothing out that +ef could add to the next gradient"};
+            .no_residual = "fp32 has no error that +ef could add to the next gradient"};
   }
   std::unique_ptr<Codec> make(Width width) const;
   bool operator==(const Fp32&) const = default;

@@ -12,7 +12,7 @@ namespace shoal {
 
 struct Fp16 {
   static constexpr std::string_view kName = "fp16";
-  static constexpr std::string_view kHelp = "16 bits: 5 of the exponent, 10 behind the point";
+  static constexpr std::string_view kHelp = "16 bits: 5 of the exponent, 10 of the fraction";
   static constexpr EncodingExamples kExamples = {
       .usual = "fp16",
       .bench_target = 4,
@@ -28,7 +28,7 @@ struct Fp16 {
 struct Bf16 {
   static constexpr std::string_view kName = "bf16";
   static constexpr std::string_view kHelp =
-      "its upper half: 8 bits of the exponent, 7 behind the point";
+      "its upper 16 bits: 8 of the exponent, 7 of the fraction";
   static constexpr EncodingExamples kExamples = {
       .usual = "bf16", .bench_target = 4, .models = "bf16"};
 

@@ -10,12 +10,12 @@ namespace shoal {
 struct Poseidon {
   static constexpr std::string_view kName = "poseidon";
   static constexpr std::string_view kHelp =
-      "these factors where they are less to send, else the gradient";
+      "per layer, the smaller of these factors and the gradient";
   static constexpr EncodingExamples kExamples = {.usual = "poseidon"};
 
   constexpr EncodingTraits traits() const {
-    return {.no_residual = "factors leave nothing out that +ef could add to the next gradient",
-            .no_zstd = "factors are sent as they are; leave +zstd out",
+    return {.no_residual = "factors have no error that +ef could add to the next gradient",
+            .no_zstd = "factors are not compressed; omit +zstd",
             .factors = FactorUse::WhereLess};
   }
   bool operator==(const Poseidon&) const = default;

@@ -25,7 +25,7 @@ namespace shoal {
 // Nothing that codecs do: sums of factors (encoded/low_rank.h).
 struct Powersgd {
   static constexpr std::string_view kName = "powersgd";
-  static constexpr std::string_view kHelp = "factors of low rank of its matrix";
+  static constexpr std::string_view kHelp = "low-rank factors of its matrix";
   static constexpr EncodingExamples kExamples = {.usual = "powersgd:2",
                                                  .swarm = {.text = "powersgd:1", .sums = 6}};
   std::uint32_t rank = 2;
@@ -35,7 +35,7 @@ struct Powersgd {
   }
   constexpr EncodingTraits traits() const {
     return {.needs_residual = true,
-            .no_zstd = "factors are added up as they are; leave +zstd out",
+            .no_zstd = "factors are summed uncompressed; omit +zstd",
             .rank = rank};
   }
   bool operator==(const Powersgd&) const = default;

@@ -30,7 +30,7 @@ inline constexpr double kQsgdNormMost = 3.4e38;
 struct Qsgd {
   static constexpr std::string_view kName = "qsgd";
   static constexpr std::string_view kHelp =
-      "one of some levels by chance, parts of the norm of 512";
+      "one of N levels of the norm of 512 elements, rounded at random";
   static constexpr EncodingExamples kExamples = {
       .usual = "qsgd:4", .bench_target = 0.5, .models = "qsgd:256", .swarm = {.pulls = 3}};
   std::uint32_t levels = 4;
@@ -39,18 +39,18 @@ struct Qsgd {
   static constexpr auto parameters() {
     return std::tuple{
         Parameter{"levels", &Qsgd::levels, "levels above 0", {1, kQsgdLevelsMost}},
-        Parameter{"elias", &Qsgd::elias, "codes of Elias in place of a fixed number of bits"}};
+        Parameter{"elias", &Qsgd::elias, "Elias codes in place of a fixed number of bits"}};
   }
   constexpr EncodingTraits traits() const {
     static_assert(kQsgdLevelsWithResidual == 23);
-    return {.draws = true,
-            .overshoots = true,
-            .no_residual =
-                levels >= kQsgdLevelsWithResidual
-                    ? std::string_view()
-                    : "with fewer than 23 levels qsgd may leave out more than it was given, so "
-                      "that the residual of +ef would grow without end. Its mean error is 0 "
-                      "without +ef"};
+    return {
+        .draws = true,
+        .overshoots = true,
+        .no_residual =
+            levels >= kQsgdLevelsWithResidual
+                ? std::string_view()
+                : "with fewer than 23 levels the error of qsgd may exceed its input, so that the "
+                  "residual of +ef would grow without bound. Its mean error is 0 without +ef"};
   }
   std::unique_ptr<Codec> make(Width width) const;
   bool operator==(const Qsgd&) const = default;

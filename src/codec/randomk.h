@@ -21,7 +21,7 @@ namespace shoal {
 
 struct Randomk {
   static constexpr std::string_view kName = "randomk";
-  static constexpr std::string_view kHelp = "random elements, exactly";
+  static constexpr std::string_view kHelp = "the values of random elements";
   static constexpr EncodingExamples kExamples = {.usual = "randomk:0.01",
                                                  .swarm = {.text = "randomk:1", .sums = 3}};
   double ratio = 0.01;
@@ -29,9 +29,12 @@ struct Randomk {
 
   static constexpr auto parameters() {
     return std::tuple{
-        Parameter{"ratio", &Randomk::ratio, "the part of the elements that is sent", kRatios},
-        Parameter{
-            "hold", &Randomk::hold, "steps that send the same places", {.least = 1}, Print::IfSet}};
+        Parameter{"ratio", &Randomk::ratio, "the fraction of elements that is sent", kRatios},
+        Parameter{"hold",
+                  &Randomk::hold,
+                  "steps that send the same positions",
+                  {.least = 1},
+                  Print::IfSet}};
   }
   constexpr EncodingTraits traits() const {
     return {.draws = true,

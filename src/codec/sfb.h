@@ -13,12 +13,12 @@ namespace shoal {
 struct Sfb {
   static constexpr std::string_view kName = "sfb";
   static constexpr std::string_view kHelp =
-      "the factors that gradients of fully connected layers are products of";
+      "the factors whose product is the gradient of a fully connected layer";
   static constexpr EncodingExamples kExamples = {.usual = "sfb"};
 
   constexpr EncodingTraits traits() const {
-    return {.no_residual = "factors leave nothing out that +ef could add to the next gradient",
-            .no_zstd = "factors are sent as they are; leave +zstd out",
+    return {.no_residual = "factors have no error that +ef could add to the next gradient",
+            .no_zstd = "factors are not compressed; omit +zstd",
             .factors = FactorUse::Matrices};
   }
   bool operator==(const Sfb&) const = default;

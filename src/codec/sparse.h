@@ -50,7 +50,7 @@ class Gaps {
   }
   std::uint32_t advance(std::uint64_t gap) {
     if (gap >= n_ - next_)
-      from_->corrupt(fmt::format("a place lies behind the last of {} elements", n_));
+      from_->corrupt(fmt::format("a position is beyond the last of {} elements", n_));
     next_ += gap + 1;
     return static_cast<std::uint32_t>(next_ - 1);
   }

@@ -10,7 +10,7 @@ namespace shoal {
 
 struct Strom {
   static constexpr std::string_view kName = "strom";
-  static constexpr std::string_view kHelp = "theta, with its sign, of the elements that reach it";
+  static constexpr std::string_view kHelp = "-theta or theta for elements that reach it";
   static constexpr EncodingExamples kExamples = {.usual = "strom:0.001",
                                                  .bench = "strom:2.5758",
                                                  .bench_target = 1.5,

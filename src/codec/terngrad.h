@@ -13,16 +13,17 @@ namespace shoal {
 
 struct Terngrad {
   static constexpr std::string_view kName = "terngrad";
-  static constexpr std::string_view kHelp = "-s, 0 or s by chance, s the largest of the piece";
+  static constexpr std::string_view kHelp =
+      "-s, 0 or s, rounded at random; s: the largest magnitude of the piece";
   static constexpr EncodingExamples kExamples = {.usual = "terngrad", .bench_target = 0.5};
 
   constexpr EncodingTraits traits() const {
     return {.draws = true,
             .overshoots = true,
             .no_residual =
-                "terngrad leaves out more than it was given wherever one element is far larger "
-                "than the others, so that the residual of +ef would grow without end. Its mean "
-                "error is 0 without +ef; or take onebit+ef"};
+                "the error of terngrad may exceed its input if one element is far larger than the "
+                "others, so that the residual of +ef would grow without bound. Its mean error is 0 "
+                "without +ef; or take onebit+ef"};
   }
   std::unique_ptr<Codec> make(Width width) const;
   bool operator==(const Terngrad&) const = default;

@@ -13,7 +13,7 @@ namespace shoal {
 
 struct Topk {
   static constexpr std::string_view kName = "topk";
-  static constexpr std::string_view kHelp = "the largest elements, exactly";
+  static constexpr std::string_view kHelp = "the exact values of the largest elements";
   static constexpr EncodingExamples kExamples = {
       .usual = "topk:0.01+ef",
       .bench_target = 1.5,
@@ -23,7 +23,7 @@ struct Topk {
 
   static constexpr auto parameters() {
     return std::tuple{
-        Parameter{"ratio", &Topk::ratio, "the part of the elements that is sent", kRatios}};
+        Parameter{"ratio", &Topk::ratio, "the fraction of elements that is sent", kRatios}};
   }
   constexpr EncodingTraits traits() const {
     return {.lists = true, .mix_rate = mix_rate_of(ratio)};

@@ -69,7 +69,7 @@ double butterfly_seconds(const CostTerms& t) {
 
 constinit const ExchangeAlgorithm kButterflyExchange{
     .name = "butterfly",
-    .help = "members swap everything in log2 P rounds",
+    .help = "members swap whole sums in log2 P rounds",
     .all_reduce = butterfly_all_reduce,
     .seconds = butterfly_seconds,
     .all_reduce_to = butterfly_all_reduce,

@@ -156,7 +156,7 @@ double direct_seconds(const CostTerms& t) {
 
 constinit const ExchangeAlgorithm kDirectExchange{
     .name = "direct",
-    .help = "each member adds up a part, and sends it to all",
+    .help = "each member sums a part, and sends it to all",
     .all_reduce = all_reduce_in_place,
     .seconds = direct_seconds,
     .all_reduce_to = all_reduce_elsewhere};

@@ -121,7 +121,7 @@ double double_tree_seconds(const CostTerms& t) {
 
 constinit const ExchangeAlgorithm kDoubleTreeExchange{
     .name = "double-tree",
-    .help = "up and down two trees at once, a half of the sum each",
+    .help = "each half of the sum goes up and down a tree of its own",
     .all_reduce = double_tree_all_reduce,
     .seconds = double_tree_seconds};
 

@@ -14,7 +14,7 @@
 namespace shoal {
 constinit const ExchangeAlgorithm kAutoExchange{
     .name = "auto",
-    .help = "the cheapest, by the measured costs of links and work",
+    .help = "the cheapest by the measured costs of links and work",
     .all_reduce = nullptr,
     .seconds = nullptr};
 

@@ -84,7 +84,7 @@ double halving_doubling_seconds(const CostTerms& t) {
 
 constinit const ExchangeAlgorithm kHalvingDoublingExchange{
     .name = "halving-doubling",
-    .help = "members swap halves of halves, and back",
+    .help = "members swap halves, then halves of these, and back",
     .all_reduce = halving_doubling_all_reduce,
     .seconds = halving_doubling_seconds};
 

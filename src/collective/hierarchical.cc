@@ -105,7 +105,7 @@ double hierarchical_seconds(const CostTerms& t) {
 
 constinit const ExchangeAlgorithm kHierarchicalExchange{
     .name = "hierarchical",
-    .help = "inside each host, then among their leaders",
+    .help = "inside each host, then among the hosts' leaders",
     .all_reduce = all_reduce_over_hosts,
     .seconds = hierarchical_seconds,
     .is_useful = has_levels};

@@ -63,7 +63,7 @@ double ring_seconds(const CostTerms& t) {
 }  // namespace
 
 constinit const ExchangeAlgorithm kRingExchange{.name = "ring",
-                                                .help = "each member passes parts on to the next",
+                                                .help = "each member forwards parts to the next",
                                                 .all_reduce = ring_all_reduce,
                                                 .seconds = ring_seconds};
 

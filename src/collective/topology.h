@@ -77,7 +77,7 @@ struct Tree : Undirected {
 
 struct Complete : Undirected {
   static constexpr std::string_view kName = "complete";
-  static constexpr std::string_view kHelp = "all with all";
+  static constexpr std::string_view kHelp = "each member and all others";
   bool operator==(const Complete&) const = default;
   Edges edges(std::uint64_t P, Seed seed, std::uint64_t step) const;
 };
@@ -92,11 +92,11 @@ struct Halton : Directed {
 
 struct Regular : Undirected {
   static constexpr std::string_view kName = "regular";
-  static constexpr std::string_view kHelp = "random peers, as many for each";
+  static constexpr std::string_view kHelp = "a random graph in which each member has D peers";
   std::uint32_t degree;
   static constexpr auto parameters() {
-    return std::tuple{
-        Parameter{"degree", &Regular::degree, "peers of each", {.least = 2}, Print::Required}};
+    return std::tuple{Parameter{
+        "degree", &Regular::degree, "peers of each member", {.least = 2}, Print::Required}};
   }
   constexpr explicit Regular(std::uint32_t D = 3) : degree(D) {}
   bool operator==(const Regular&) const = default;
@@ -113,14 +113,14 @@ struct Exponential : Directed {
 
 struct Hypercube : Undirected {
   static constexpr std::string_view kName = "hypercube";
-  static constexpr std::string_view kHelp = "one partner in each step, who changes";
+  static constexpr std::string_view kHelp = "one partner in each step, another one in the next";
   bool operator==(const Hypercube&) const = default;
   Edges edges(std::uint64_t P, Seed seed, std::uint64_t step) const;
 };
 
 struct Random : Directed {
   static constexpr std::string_view kName = "random";
-  static constexpr std::string_view kHelp = "one random peer for each in each step";
+  static constexpr std::string_view kHelp = "one random peer of each member, drawn in each step";
   bool operator==(const Random&) const = default;
   Edges edges(std::uint64_t P, Seed seed, std::uint64_t step) const;
 };

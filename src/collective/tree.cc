@@ -68,7 +68,7 @@ double tree_seconds(const CostTerms& t) {
 }  // namespace
 
 constinit const ExchangeAlgorithm kTreeExchange{.name = "tree",
-                                                .help = "up to a root and down again",
+                                                .help = "up a tree to the root, and down again",
                                                 .all_reduce = tree_all_reduce,
                                                 .seconds = tree_seconds};
 

@@ -7,7 +7,7 @@ namespace shoal {
 
 struct AverageSettings {
   static constexpr std::string_view kName = "average";
-  static constexpr std::string_view kHelp = "all models become their mean";
+  static constexpr std::string_view kHelp = "all models are replaced by their mean";
   static constexpr bool kEncodes = true;
   static constexpr bool kSumsModels = true;
   std::uint32_t local_steps = 10;

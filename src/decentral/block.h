@@ -8,7 +8,7 @@ namespace shoal {
 struct BlockSettings {
   static constexpr std::string_view kName = "block";
   static constexpr std::string_view kHelp =
-      "the mean of all models is a step of an optimizer above them";
+      "the change of the mean model is a step of an outer optimizer";
   static constexpr bool kEncodes = true;
   static constexpr bool kSumsModels = true;
   std::uint32_t local_steps = 10;
@@ -17,12 +17,12 @@ struct BlockSettings {
   double block_rate = 1;
   bool block_nesterov = false;
   static constexpr auto parameters() {
-    return std::tuple{
-        shoal::local_steps<BlockSettings>(), shoal::overlap_steps<BlockSettings>(),
-        shoal::block_momentum<BlockSettings>(),
-        Parameter{"block-rate", &BlockSettings::block_rate, "step size of that optimizer",
-                  Limits{0, 10}},
-        Parameter{"block-nesterov", &BlockSettings::block_nesterov, "that optimizer looks ahead"}};
+    return std::tuple{shoal::local_steps<BlockSettings>(), shoal::overlap_steps<BlockSettings>(),
+                      shoal::block_momentum<BlockSettings>(),
+                      Parameter{"block-rate", &BlockSettings::block_rate,
+                                "learning rate of the outer optimizer", Limits{0, 10}},
+                      Parameter{"block-nesterov", &BlockSettings::block_nesterov,
+                                "Nesterov momentum in the outer optimizer"}};
   }
 
   bool operator==(const BlockSettings&) const = default;

@@ -387,8 +387,8 @@ void require_possible(const ElasticSettings& settings, std::uint64_t workers) {
   const double rate = center_rate(settings, workers);
   if (rate * static_cast<double>(workers) > 1)
     throw ConfigError(
-        fmt::format("--center-rate {} with {} workers: together they would move the center past "
-                    "themselves; take at most {}",
+        fmt::format("--center-rate {} with {} workers: together they would move the center beyond "
+                    "their models; take at most {}",
                     rate, workers, 1 / static_cast<double>(workers)));
 }
 

@@ -7,7 +7,7 @@ namespace shoal {
 
 struct ElasticSettings {
   static constexpr std::string_view kName = "elastic";
-  static constexpr std::string_view kHelp = "each model and a center pull at each other";
+  static constexpr std::string_view kHelp = "each model and a center are pulled towards each other";
   std::uint32_t local_steps = 10;
   std::uint32_t overlap_steps = 0;
   WorkerPace pace = WorkerPace::Sync;
@@ -21,10 +21,11 @@ struct ElasticSettings {
         shoal::pace<ElasticSettings>(),
         shoal::alpha<ElasticSettings>(),
         Parameter{"center-rate", &ElasticSettings::center_rate,
-                  "part of its way to a model that the center moves; auto: as --alpha",
+                  "fraction of its distance to a model that the center moves; auto: as --alpha",
                   Limits{0, 1, true}},
-        Parameter{"adapt-alpha", &ElasticSettings::adapt_alpha,
-                  "it grows while the loss of a worker does not fall, and shrinks while it does"}};
+        Parameter{
+            "adapt-alpha", &ElasticSettings::adapt_alpha,
+            "alpha grows while the loss of a worker does not fall, and shrinks while it does"}};
   }
 
   bool operator==(const ElasticSettings&) const = default;

@@ -16,7 +16,7 @@ struct GossipSettings {
     return std::tuple{
         shoal::pace<GossipSettings>(), shoal::topology_parameter<GossipSettings>(),
         Parameter{"gossip", &GossipSettings::probability,
-                  "chance that a worker sends its model to another after a step", Limits{0, 1}}};
+                  "probability that a worker sends its model after a step", Limits{0, 1}}};
   }
 
   bool operator==(const GossipSettings&) const = default;

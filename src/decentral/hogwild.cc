@@ -34,7 +34,7 @@ void require_plain(const Rule& rule) {
       rule.clip_norm == 0)
     return;
   throw ConfigError(
-      fmt::format("--algorithm hogwild with {}: threads update single numbers at once; take "
+      fmt::format("--algorithm hogwild with {}: threads update single elements concurrently; take "
                   "--optimizer sgd, without weight decay and clipping",
                   describe(rule)));
 }

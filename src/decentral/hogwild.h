@@ -8,7 +8,7 @@ namespace shoal {
 struct HogwildSettings {
   static constexpr std::string_view kName = "hogwild";
   static constexpr std::string_view kHelp =
-      "threads of a worker share one model; the models of workers are averaged";
+      "the threads of a worker share a model without locks; the models of workers are averaged";
   std::uint32_t local_steps = 10;
   std::uint32_t overlap_steps = 0;
   std::uint32_t learners = 0;
@@ -16,7 +16,7 @@ struct HogwildSettings {
     return std::tuple{shoal::local_steps<HogwildSettings>(),
                       shoal::overlap_steps<HogwildSettings>(),
                       Parameter{"learners", &HogwildSettings::learners,
-                                "threads of a worker; 0: one", Limits{0, 16}}};
+                                "threads per worker; 0: one", Limits{0, 16}}};
   }
 
   bool operator==(const HogwildSettings&) const = default;

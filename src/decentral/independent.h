@@ -18,12 +18,13 @@ struct IndependentSettings {
   Combine combine = Combine::None;
   bool bagging = false;
   static constexpr auto parameters() {
-    return std::tuple{shoal::pace<IndependentSettings>(),
-                      Parameter{"combine", &IndependentSettings::combine,
-                                "how the predictions of all models are combined; none: the result "
-                                "is the mean of the models"},
-                      Parameter{"bagging", &IndependentSettings::bagging,
-                                "each worker draws its samples with replacement"}};
+    return std::tuple{
+        shoal::pace<IndependentSettings>(),
+        Parameter{
+            "combine", &IndependentSettings::combine,
+            "how the predictions of all models are combined; none: the result is the mean model"},
+        Parameter{"bagging", &IndependentSettings::bagging,
+                  "each worker draws its samples with replacement"}};
   }
 
   bool operator==(const IndependentSettings&) const = default;

@@ -10,7 +10,7 @@ inline constexpr std::uint32_t kLearnersMost = 16;  // of a worker
 struct LearnersSettings {
   static constexpr std::string_view kName = "learners";
   static constexpr std::string_view kHelp =
-      "several models of a worker and a center pull at each other";
+      "several models of a worker and a center are pulled towards each other";
   std::uint32_t local_steps = 10;
   std::uint32_t learners = 0;
   double alpha = kAuto;
@@ -18,8 +18,8 @@ struct LearnersSettings {
   static constexpr auto parameters() {
     return std::tuple{shoal::local_steps<LearnersSettings>(),
                       Parameter{"learners", &LearnersSettings::learners,
-                                "models that a worker trains around its center; 0: the number with "
-                                "the highest throughput",
+                                "models per worker; 0: the number with the highest throughput; "
+                                "with --algorithm hogwild, threads per worker; 0: one",
                                 Limits{0, kLearnersMost}},
                       shoal::alpha<LearnersSettings>(), shoal::block_momentum<LearnersSettings>()};
   }

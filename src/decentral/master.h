@@ -8,7 +8,7 @@ namespace shoal {
 struct MasterSettings {
   static constexpr std::string_view kName = "master";
   static constexpr std::string_view kHelp =
-      "each model gets the mean of all while it trains, and is drawn to it";
+      "each worker learns the mean of all models while it trains, and is pulled to it";
   std::uint32_t local_steps = 10;
   WorkerPace pace = WorkerPace::Sync;
   double penalty = 0;
@@ -17,12 +17,11 @@ struct MasterSettings {
     return std::tuple{
         shoal::local_steps<MasterSettings>(), shoal::pace<MasterSettings>(),
         Parameter{"penalty", &MasterSettings::penalty,
-                  "weight in the cost of the squared distance to the last known mean of all models",
+                  "weight, in the loss, of the squared distance to the last known mean model",
                   Limits{0, 10}},
-        Parameter{
-            "extrapolate", &MasterSettings::extrapolate,
-            "part of its last step by which the mean of all models is thought to have moved on",
-            Limits{0, 1}}};
+        Parameter{"extrapolate", &MasterSettings::extrapolate,
+                  "factor by which the last change of the mean model is extrapolated",
+                  Limits{0, 1}}};
   }
 
   bool operator==(const MasterSettings&) const = default;

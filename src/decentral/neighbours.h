@@ -9,18 +9,18 @@ namespace shoal {
 struct NeighboursSettings {
   static constexpr std::string_view kName = "neighbours";
   static constexpr std::string_view kHelp =
-      "each model becomes a mean with those beside it, all in step";
+      "each model is replaced by the mean with its neighbours, in every worker at once";
   static constexpr bool kEncodes = true;
   std::uint32_t local_steps = 10;
   Topology topology{};
   double mix_rate = kAuto;
   static constexpr auto parameters() {
-    return std::tuple{
-        shoal::local_steps<NeighboursSettings>(), shoal::topology_parameter<NeighboursSettings>(),
-        Parameter{
-            "mix-rate", &NeighboursSettings::mix_rate,
-            "part of its way to its neighbours that an encoded model moves; auto: by the encoding",
-            Limits{0, 1, true}}};
+    return std::tuple{shoal::local_steps<NeighboursSettings>(),
+                      shoal::topology_parameter<NeighboursSettings>(),
+                      Parameter{"mix-rate", &NeighboursSettings::mix_rate,
+                                "fraction of the distance to its neighbours' mean that a model "
+                                "moves, if models are encoded; auto: by the encoding",
+                                Limits{0, 1, true}}};
   }
 
   bool operator==(const NeighboursSettings&) const = default;

@@ -18,12 +18,11 @@ std::vector<std::string> sums_of_models() {
 
 std::vector<Setting> settings_of(Decentral& r) {
   SettingList list;
-  list.choice("algorithm", r.algorithm, "how models that are trained apart are combined");
-  list.form("exchange", r.exchange, parse_exchange, sums_of_models(),
-            "which algorithm sums the models");
+  list.choice("algorithm", r.algorithm, "algorithm that combines models which workers train apart");
+  list.form("exchange", r.exchange, parse_exchange, sums_of_models(), "algorithm that sums models");
   list.form("batch-norm", r.batch_norm, parse_batch_norm, {"local", "group:32"},
-            "samples of the statistics: local, a worker's; group:K, K of them");
-  list.add(encode_setting(r.encode, "how differences of models, or gradients, are sent"));
+            "samples of a statistic: local, the worker's batch; group:K, K of its samples");
+  list.add(encode_setting(r.encode, "encoding of differences of models, or of gradients"));
   list.add(encoded_by_setting(r.encode));
   return list.take();
 }

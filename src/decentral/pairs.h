@@ -8,7 +8,7 @@ namespace shoal {
 struct PairsSettings {
   static constexpr std::string_view kName = "pairs";
   static constexpr std::string_view kHelp =
-      "two models become their mean, whenever one of the two workers is done with a step";
+      "two models are replaced by their mean when one of the two workers has finished a step";
   std::uint32_t local_steps = 10;
   WorkerPace pace = WorkerPace::Sync;
   Topology topology{};

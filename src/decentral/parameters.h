@@ -45,34 +45,33 @@ constexpr const auto& enum_names(WorkerPace) { return kWorkerPaceNames; }
 template <class Settings>
 constexpr auto local_steps() {
   return Parameter{"local-steps", &Settings::local_steps,
-                   "steps of a worker between two exchanges of its model", Limits{1}};
+                   "steps between two exchanges of a worker's model", Limits{1}};
 }
 template <class Settings>
 constexpr auto overlap_steps() {
   return Parameter{"overlap-steps", &Settings::overlap_steps,
-                   "steps of a worker while its model is exchanged"};
+                   "steps that a worker makes during an exchange of its model"};
 }
 template <class Settings>
 constexpr auto pace() {
   return Parameter{"pace", &Settings::pace,
-                   "sync: all workers in step; async: each at its own pace"};
+                   "sync: all workers make the same number of steps; async: each at its own pace"};
 }
 template <class Settings>
 constexpr auto topology_parameter() {
-  return Parameter{"topology", &Settings::topology, "which models can meet"};
+  return Parameter{"topology", &Settings::topology, "graph of the workers whose models may meet"};
 }
 template <class Settings>
 constexpr auto alpha() {
   return Parameter{"alpha", &Settings::alpha,
-                   "part of its way to the center that a model moves; auto: by the number of "
-                   "workers or learners",
+                   "fraction of its distance to the center that a model moves; auto: by the number "
+                   "of workers or learners",
                    Limits{0, 1, true}};
 }
 template <class Settings>
 constexpr auto block_momentum() {
   return Parameter{"block-momentum", &Settings::block_momentum,
-                   "of the optimizer above the models' mean; auto: 1 - 1/P",
-                   Limits{0, 0.999, true}};
+                   "momentum of the outer optimizer; auto: 1 - 1/P", Limits{0, 0.999, true}};
 }
 
 // Of P workers.

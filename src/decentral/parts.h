@@ -8,14 +8,14 @@ namespace shoal {
 struct PartsSettings {
   static constexpr std::string_view kName = "parts";
   static constexpr std::string_view kHelp =
-      "of each gradient, every other worker gets a different part";
+      "in each step, every other worker gets a different part of the gradient";
   WorkerPace pace = WorkerPace::Sync;
   std::uint32_t partitions = 0;
   static constexpr auto parameters() {
     return std::tuple{shoal::pace<PartsSettings>(),
                       Parameter{"partitions", &PartsSettings::partitions,
-                                "parts of a gradient, of which each other worker gets one a step; "
-                                "0: one for each of them",
+                                "parts of a gradient, one of which goes to each other worker per "
+                                "step; 0: as many as other workers",
                                 Limits{0, 256}}};
   }
 

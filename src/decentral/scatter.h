@@ -8,7 +8,7 @@ namespace shoal {
 struct ScatterSettings {
   static constexpr std::string_view kName = "scatter";
   static constexpr std::string_view kHelp =
-      "a model is sent to several workers, each of which averages the models that have come";
+      "a model is sent to several workers, and each averages the models that it received";
   std::uint32_t local_steps = 10;
   WorkerPace pace = WorkerPace::Sync;
   Topology topology{};

@@ -7,7 +7,8 @@ namespace shoal {
 
 struct StreamSettings {
   static constexpr std::string_view kName = "stream";
-  static constexpr std::string_view kHelp = "gradients are sent to others, which may miss some";
+  static constexpr std::string_view kHelp =
+      "gradients are sent to other workers, which may miss some";
   static constexpr bool kEncodes = true;
   WorkerPace pace = WorkerPace::Sync;
   Topology topology = topology::Complete{};
@@ -15,9 +16,10 @@ struct StreamSettings {
   static constexpr auto parameters() {
     return std::tuple{
         shoal::pace<StreamSettings>(),
-        Parameter{"topology", &StreamSettings::topology, "which models can meet"},
+        Parameter{"topology", &StreamSettings::topology,
+                  "graph of the workers whose models may meet"},
         Parameter{"drop-probability", &StreamSettings::drop_probability,
-                  "chance that a gradient is lost on its way to another worker", Limits{0, 1}}};
+                  "probability that a gradient to another worker is lost", Limits{0, 1}}};
   }
 
   bool operator==(const StreamSettings&) const = default;

@@ -278,8 +278,7 @@ Task<void> TrainingRound::steps_of_samples(std::uint32_t threads) {
     lanes.push_back(learner_.lane(replica.w(), std::move(portions[k]), report_.eta, scores[k]));
     if (lanes.back() == nullptr)
       throw ConfigError(
-          "--algorithm hogwild with a model whose gradient comes as a whole; take --model "
-          "logistic");
+          "--algorithm hogwild with a model that threads cannot share; take --model logistic");
     all.push_back(lanes.back().get());
     most = std::max(most, all.back()->size());
   }

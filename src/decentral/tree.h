@@ -8,7 +8,7 @@ namespace shoal {
 struct TreeSettings {
   static constexpr std::string_view kName = "tree";
   static constexpr std::string_view kHelp =
-      "models are sent up and down a tree, and pull at those that receive them";
+      "models are sent up and down a tree, and pull their receivers";
   std::uint32_t local_steps = 10;
   std::uint32_t local_steps_down = 0;
   WorkerPace pace = WorkerPace::Sync;
@@ -16,8 +16,8 @@ struct TreeSettings {
   static constexpr auto parameters() {
     return std::tuple{shoal::local_steps<TreeSettings>(),
                       Parameter{"local-steps-down", &TreeSettings::local_steps_down,
-                                "steps between two models that go down a tree; 0: as "
-                                "--local-steps, which is for the way up"},
+                                "steps between two models sent down the tree; 0: as --local-steps, "
+                                "which applies upwards"},
                       shoal::pace<TreeSettings>(), shoal::alpha<TreeSettings>()};
   }
 

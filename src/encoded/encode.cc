@@ -41,9 +41,8 @@ void parse_encode(std::string_view text, Encode& encode) {
     remaining = comma == std::string_view::npos ? std::string_view() : remaining.substr(comma + 1);
     const std::size_t is = one.find('=');
     if (is == std::string_view::npos && !first)
-      throw ConfigError(
-          fmt::format("--encode {}: '{}' is for no layer; write LAYER={}, as fc1=topk:0.01+ef",
-                      text, one, one));
+      throw ConfigError(fmt::format(
+          "--encode {}: '{}' has no layer; write LAYER={}, as fc1=topk:0.01+ef", text, one, one));
     if (is == std::string_view::npos) {
       read.as = parse_encoding(one);
     } else if (is == 0) {

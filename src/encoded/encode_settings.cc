@@ -15,7 +15,7 @@ Setting encode_setting(Encode& encode, std::string_view help) {
 Setting encoded_by_setting(Encode& encode) {
   Setting row;
   row.name = "encoded-by";
-  row.help = "how encoded gradients, or differences of models, are summed";
+  row.help = "algorithm that sums encoded gradients, or differences of models";
   for (std::size_t i = 0; i < kEncodedForms; ++i)
     row.choices.emplace_back(to_string(static_cast<EncodedForm>(i)));
   row.text = [&encode] { return std::string(to_string(encode.by)); };
@@ -24,8 +24,8 @@ Setting encoded_by_setting(Encode& encode) {
 }
 
 Setting encode_after_setting(Encode& encode) {
-  return value_setting("encode-after", encode.after,
-                       "epochs at the beginning, in which gradients are sent as they are", {});
+  return value_setting("encode-after", encode.after, "epochs at the beginning without encoding",
+                       {});
 }
 
 }  // namespace shoal

@@ -100,7 +100,7 @@ void Encoder::take(Elements at, std::span<const float> g) {
   const Cuts& pieces = form_.pieces();
   const auto piece = std::ranges::lower_bound(pieces, at, {}, &Cut::at);
   SHOAL_CHECK(piece != pieces.end() && piece->at == at && piece->n.value() == g.size(),
-              "{} elements at {} are no piece", g.size(), at);
+              "{} elements at {} are not a piece", g.size(), at);
   const auto i = static_cast<std::size_t>(piece - pieces.begin());
   std::byte* const to = outbox_.get() + taken_[i].place;
   const std::size_t room = form_.codec_of(i, piece->n).bound(g.size());

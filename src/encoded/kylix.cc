@@ -115,14 +115,14 @@ void write_kylix(std::span<const float> values, const KylixPlaces& pattern, Kyli
 KylixList read_kylix(ConstBuf message, KylixPart part, KylixPattern& remembered) {
   const std::span<const std::byte> bytes = message.bytes();
   const auto corrupt = [&](std::string_view what) {
-    return Corrupt(fmt::format("a list of {} elements from place {} on in {} bytes: {}",
+    return Corrupt(fmt::format("a list of {} elements from position {} on in {} bytes: {}",
                                part.end - part.begin, part.begin, bytes.size(), what));
   };
   Head head;
   if (bytes.size() < sizeof head) throw corrupt("it has no head");
   std::memcpy(&head, bytes.data(), sizeof head);
   if (head.form > Form::All) throw corrupt("its head is none");
-  if (head.count > part.end - part.begin) throw corrupt("it has more values than there are places");
+  if (head.count > part.end - part.begin) throw corrupt("it has more values than positions");
   const std::size_t where = places_bytes(head.form, head.count, part);
   const std::size_t expected = sizeof head + std::size_t{head.count} * sizeof(float) + where;
   if (bytes.size() != expected) throw corrupt(fmt::format("{} would be right", expected));
@@ -132,17 +132,17 @@ KylixList read_kylix(ConstBuf message, KylixPart part, KylixPattern& remembered)
     std::memcpy(list.value.data(), bytes.data() + sizeof head, head.count * sizeof(float));
   if (head.form == Form::Remembered) {
     if (!remembered || remembered->hash != head.hash || remembered->at.size() != head.count)
-      throw corrupt("its places are not those that are remembered");
+      throw corrupt("its positions are not the remembered ones");
     list.pattern = remembered;
     return list;
   }
   const std::vector<std::uint32_t> at = read_places(head, bytes.last(where), part);
-  if (at.size() != head.count) throw corrupt("it has not as many places as values");
+  if (at.size() != head.count) throw corrupt("it has different numbers of positions and values");
   for (std::size_t k = 0; k < at.size(); ++k)
     if (at[k] < part.begin || at[k] >= part.end || (k > 0 && at[k] <= at[k - 1]))
-      throw corrupt(fmt::format("place {} is not in it, or not in order", at[k]));
+      throw corrupt(fmt::format("position {} is outside of it, or out of order", at[k]));
   if (hash_of(std::span<const std::uint32_t>(at)) != head.hash)
-    throw corrupt("its places are not those that its head tells of");
+    throw corrupt("its positions do not match its head");
   list.pattern = remember(remembered, at);
   return list;
 }

@@ -103,7 +103,7 @@ void MessageForm::put_together(ConstBuf message, const Cut& place, std::span<flo
     }
     at += with_head(size);
   });
-  if (at != bytes.size()) throw corrupt("there is more behind its last piece");
+  if (at != bytes.size()) throw corrupt("bytes follow its last piece");
 }
 
 }  // namespace shoal

@@ -66,7 +66,7 @@ void SparseSum::add(ConstBuf message) {
   }
   for (std::size_t k = 0; k < at.size(); ++k)
     if (at[k] >= n_ || (k > 0 && at[k] <= at[k - 1]))
-      throw corrupt(fmt::format("place {} is not in it, or not in order", at[k]));
+      throw corrupt(fmt::format("position {} is outside of it, or out of order", at[k]));
   if (dense_) {
     for (std::size_t k = 0; k < at.size(); ++k) full_[at[k]] += values[k];
     return;

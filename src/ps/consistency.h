@@ -100,7 +100,7 @@ struct Backup : EachPush {
   static constexpr auto parameters() {
     return std::tuple{Parameter{"backups",
                                 &Backup::backups,
-                                "workers whose pushes are not waited for",
+                                "number of pushes that a step does not wait for",
                                 {.least = 1},
                                 Print::Required}};
   }
@@ -125,11 +125,11 @@ struct Backup : EachPush {
 
 struct Softsync : EachPush {
   static constexpr std::string_view kName = "softsync";
-  static constexpr std::string_view kHelp = "an update is the pushes of a part of the workers";
+  static constexpr std::string_view kHelp = "an update is any P/n pushes";
   std::uint64_t n;
   static constexpr auto parameters() {
-    return std::tuple{Parameter{
-        "n", &Softsync::n, "updates to which P workers contribute", {.least = 1}, Print::Required}};
+    return std::tuple{
+        Parameter{"n", &Softsync::n, "updates from P pushes", {.least = 1}, Print::Required}};
   }
   constexpr explicit Softsync(std::uint64_t updates = 2) : n(updates) {}
   bool operator==(const Softsync&) const = default;
@@ -147,7 +147,7 @@ struct Softsync : EachPush {
 
 struct Bounded : EachPush {
   static constexpr std::string_view kName = "bounded";
-  static constexpr std::string_view kHelp = "no worker is further ahead of the slowest";
+  static constexpr std::string_view kHelp = "no worker is more steps ahead of the slowest";
   std::uint64_t staleness;
   static constexpr auto parameters() {
     return std::tuple{Parameter{"staleness",
@@ -181,12 +181,12 @@ struct Bounded : EachPush {
 
 struct Value : EachPush {
   static constexpr std::string_view kName = "value";
-  static constexpr std::string_view kHelp = "no worker misses a larger change of the parameters";
+  static constexpr std::string_view kHelp = "no worker misses a larger change of a parameter";
   double change;
   static constexpr auto parameters() {
     return std::tuple{Parameter{"change",
                                 &Value::change,
-                                "of a parameter that a worker may not have seen",
+                                "bound on the change of a parameter that a worker has not seen",
                                 {.above_least = true},
                                 Print::Required}};
   }
@@ -206,11 +206,14 @@ struct Value : EachPush {
 
 struct Reject : EachPush {
   static constexpr std::string_view kName = "reject";
-  static constexpr std::string_view kHelp = "pushes that are too late are dropped";
+  static constexpr std::string_view kHelp = "pushes with too large a staleness are dropped";
   std::uint64_t staleness;
   static constexpr auto parameters() {
-    return std::tuple{Parameter{
-        "staleness", &Reject::staleness, "updates that a push may be late", {}, Print::Required}};
+    return std::tuple{Parameter{"staleness",
+                                &Reject::staleness,
+                                "updates by which a push may be late",
+                                {},
+                                Print::Required}};
   }
   constexpr explicit Reject(std::uint64_t s = 4) : staleness(s) {}
   bool operator==(const Reject&) const = default;
@@ -224,7 +227,7 @@ struct Reject : EachPush {
 
 struct Async : EachPush {
   static constexpr std::string_view kName = "async";
-  static constexpr std::string_view kHelp = "nobody waits";
+  static constexpr std::string_view kHelp = "no worker waits";
   bool operator==(const Async&) const = default;
 };
 

@@ -56,7 +56,7 @@ constexpr auto budget_parameters() {
       Parameter{"rate", &Owner::rate, "bytes a second", {.above_least = true}, Print::Required},
       Parameter{"burst",
                 &Owner::burst,
-                "bytes that may be saved up",
+                "maximum of unused bytes",
                 {.least = kBurstMin, .or_auto = true},
                 Print::IfSet}};
 }
@@ -69,18 +69,19 @@ struct None {
 
 struct Significant {
   static constexpr std::string_view kName = "significant";
-  static constexpr std::string_view kHelp = "what changes its parameter by more than V / sqrt(t)";
+  static constexpr std::string_view kHelp = "relative changes above V / sqrt(t)";
   double threshold = 0.01;
   static constexpr auto parameters() {
-    return std::tuple{
-        Parameter{"v", &Significant::threshold, "part of the parameter", {}, Print::Required}};
+    return std::tuple{Parameter{
+        "v", &Significant::threshold, "fraction of the parameter's value", {}, Print::Required}};
   }
   bool operator==(const Significant&) const = default;
 };
 
 struct Magnitude {
   static constexpr std::string_view kName = "magnitude";
-  static constexpr std::string_view kHelp = "the largest changes that the budget allows";
+  static constexpr std::string_view kHelp =
+      "as many elements as the budget allows, the largest relative changes first";
   double rate = 1'000'000;
   double burst = kAuto;
   static constexpr auto parameters() { return budget_parameters<Magnitude>(); }
@@ -89,7 +90,7 @@ struct Magnitude {
 
 struct Fifo {
   static constexpr std::string_view kName = "fifo";
-  static constexpr std::string_view kHelp = "as many elements in turn as the budget allows";
+  static constexpr std::string_view kHelp = "as many elements as the budget allows, in turn";
   double rate = 1'000'000;
   double burst = kAuto;
   static constexpr auto parameters() { return budget_parameters<Fifo>(); }

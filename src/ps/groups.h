@@ -19,7 +19,7 @@ namespace groups {
 
 struct Off {
   static constexpr std::string_view kName = "off";
-  static constexpr std::string_view kHelp = "each worker pushes and reads by itself";
+  static constexpr std::string_view kHelp = "each worker pushes and reads alone";
   bool operator==(const Off&) const = default;
 
   bool together(const Member& a, const Member& b) const { return a.node == b.node; }
@@ -40,7 +40,7 @@ struct Host {
 // Groups do not change when a member is lost.
 struct Sized {
   static constexpr std::string_view kName = "";
-  static constexpr std::string_view kHelp = "so many consecutive nodes are a group";
+  static constexpr std::string_view kHelp = "N consecutive nodes are a group";
   std::uint32_t size = 4;
   static constexpr auto parameters() {
     return std::tuple{Parameter{"size", &Sized::size, "workers of a group", {.least = 1}}};

@@ -22,7 +22,7 @@ namespace fetch {
 
 struct Every {
   static constexpr std::string_view kName = "";
-  static constexpr std::string_view kHelp = "every so many steps";
+  static constexpr std::string_view kHelp = "every N steps";
   std::uint32_t steps = 1;
   static constexpr auto parameters() {
     return std::tuple{Parameter{"steps", &Every::steps, "steps between two reads", {.least = 1}}};
@@ -32,14 +32,14 @@ struct Every {
 
 struct Stale {
   static constexpr std::string_view kName = "stale";
-  static constexpr std::string_view kHelp = "when its parameters are too old for the bound";
+  static constexpr std::string_view kHelp = "when the parameters are too old for the bound";
   bool operator==(const Stale&) const = default;
 };
 
 struct Eager {
   static constexpr std::string_view kName = "eager";
   static constexpr std::string_view kHelp =
-      "as stale, and servers send theirs whenever the slowest worker has advanced";
+      "as stale, and servers send parameters whenever the slowest worker has advanced";
   bool operator==(const Eager&) const = default;
 };
 
@@ -59,7 +59,7 @@ namespace compensation {
 
 struct Constant {
   static constexpr std::string_view kName = "";
-  static constexpr std::string_view kHelp = "by a constant lambda; 0: not at all";
+  static constexpr std::string_view kHelp = "by a constant lambda; 0: no correction";
   double lambda = 0;
   static constexpr auto parameters() {
     return std::tuple{Parameter{"lambda", &Constant::lambda, "factor"}};
@@ -131,44 +131,43 @@ struct ParameterServerOptions {
     constexpr Limits kFromOne{.least = 1};
     return std::tuple{
         Parameter{"consistency", &Options::consistency,
-                  "when a worker may read, and which pushes are an update"},
+                  "when a worker may read from the servers, and which pushes form an update"},
         Parameter{"servers", &Options::servers,
-                  "server processes beside the workers; 0: each worker serves a part of the model"},
-        Parameter{"copies", &Options::copies,
-                  "copies of each part of the model; all but one may be lost", kFromOne},
+                  "number of separate server processes; 0: a server inside each worker"},
+        Parameter{"copies", &Options::copies, "copies of each shard; all but one may be lost",
+                  kFromOne},
         Parameter{"push-every", &Options::push_every,
-                  "steps whose gradients a worker adds up before it pushes", kFromOne},
+                  "steps whose gradients a worker sums for one push", kFromOne},
         Parameter{"push", &Options::push,
-                  "gradients; or, for fully connected layers, the factors whose product they are"},
+                  "what workers push: gradients, or factors for fully connected layers"},
         Parameter{"fetch", &Options::fetch,
-                  "when a worker reads: every so many steps; stale: when the bound requires it; "
-                  "eager: also when the slowest worker has advanced"},
+                  "steps between two reads; stale: when the bound requires it; eager: also when "
+                  "the slowest worker has advanced"},
         Parameter{"groups", &Options::groups,
-                  "workers that push and read as one: those of a host, or so many consecutive "
-                  "nodes; off: each by itself"},
+                  "workers that push and read as one: those of a host, or N consecutive nodes; "
+                  "off: no groups"},
         Parameter{"write-back", &Options::write_back,
-                  "steps of each member of a group, on the parameters of its leader, before the "
-                  "leader pushes",
+                  "steps of a group's members, on the parameters of their leader, for each push of "
+                  "the leader",
                   kFromOne},
         Parameter{"warm-start", &Options::warm_start,
-                  "updates that one worker makes alone at the beginning"},
+                  "first updates, which one worker makes alone"},
         Parameter{"weigh", &Options::weigh,
                   "weight of a push: even, 1; staleness, 1/d if it is d - 1 updates late; workers, "
                   "1/P"},
         Parameter{"compensate", &Options::compensation,
-                  "correct late pushes to what the gradient would be now, by a factor lambda; "
-                  "adaptive: by lambda / sqrt(mean square of the gradient); 0: do not"},
+                  "first-order correction of late gradients, by a factor lambda; adaptive: by "
+                  "lambda / sqrt(mean square of the gradient); 0: none"},
         Parameter{"lower-momentum", &Options::lower_momentum,
-                  "lower the momentum by 1 - 1/P, which P late workers add by themselves"},
+                  "reduce the momentum by 1 - 1/P, the amount that the delays of P workers add"},
         Parameter{"filter", &Options::filter,
-                  "what a worker pushes now, while the rest waits: significant:V, what changes its "
-                  "parameter by more than V / sqrt(t) of it; magnitude:RATE or fifo:RATE, as much "
-                  "as so many bytes a second allow, the largest changes first or all in turn"},
-        Parameter{"compress", &Options::compress, "compress pushes without loss"},
+                  "elements that a worker pushes now, while the others wait: significant:V, "
+                  "relative changes above V / sqrt(t); magnitude:RATE or fifo:RATE, as many as "
+                  "RATE bytes a second allow, the largest changes first or in turn"},
+        Parameter{"compress", &Options::compress, "lossless compression of pushes"},
         Parameter{"barrier", &Options::barrier,
-                  "a read waits for the pushes that were announced before it"},
-        Parameter{"encode-pulls", &Options::pulls,
-                  "encoding of the parameters that servers send to workers"}};
+                  "a read waits for pushes that were announced before it"},
+        Parameter{"encode-pulls", &Options::pulls, "encoding of the parameters that servers send"}};
   }
   bool operator==(const ParameterServerOptions&) const = default;
 };

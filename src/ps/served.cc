@@ -107,9 +107,9 @@ Eta eta_of(const ServedOptions& options, std::uint64_t samples) {
 void require_rounds(const ServedOptions& options, const Learner& learner) {
   if (rounds(options.rule) > 0)
     throw ConfigError(fmt::format(
-        "--shards {} with --update servers and --optimizer {}{}: norms are added up server by "
-        "server, in an order that depends on how many there are; take --update owners, or sgd, "
-        "momentum or adam without --clip-norm",
+        "--shards {} with --update servers and --optimizer {}{}: norms are summed over servers, in "
+        "an order that depends on their number; take --update owners, or sgd, momentum or adam "
+        "without --clip-norm",
         options.logical, name_of(options.rule),
         options.rule.clip_norm > 0 ? fmt::format(" --clip-norm {}", options.rule.clip_norm) : ""));
   const Layout& layout = learner.layout();
@@ -126,15 +126,15 @@ void require_rounds(const ServedOptions& options, const Learner& learner) {
 Rule rule_at_servers(const Rule& rule, const ParameterServerOptions& ps, std::uint64_t workers) {
   if (rounds(rule) > 0 && !moves_in_step(ps.consistency))
     throw ConfigError(fmt::format(
-        "--optimizer {}{} with --consistency {}: servers that do not move in step make different "
-        "updates, which have no norm in common; take --consistency synchronous, or sgd, momentum "
-        "or adam without --clip-norm",
+        "--optimizer {}{} with --consistency {}: servers that are not synchronous make different "
+        "updates, which have no common norm; take --consistency synchronous, or sgd, momentum or "
+        "adam without --clip-norm",
         name_of(rule), rule.clip_norm > 0 ? fmt::format(" --clip-norm {}", rule.clip_norm) : "",
         to_string(ps.consistency)));
   if (limits_change(ps.consistency) && (rule.kind != RuleKind::Sgd || rule.own != nullptr))
     throw ConfigError(
-        fmt::format("--consistency {} with --optimizer {}: how far a push will move a parameter is "
-                    "known beforehand of sgd alone; take --optimizer sgd",
+        fmt::format("--consistency {} with --optimizer {}: only for sgd the change of a parameter "
+                    "by a push is known before the update; take --optimizer sgd",
                     to_string(ps.consistency), name_of(rule)));
   if (ps.lower_momentum && rule.kind != RuleKind::Momentum)
     throw ConfigError(fmt::format("--lower-momentum with --optimizer {}: take --optimizer momentum",

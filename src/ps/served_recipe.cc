@@ -19,7 +19,7 @@ Setting order_setting(Filter& filter) {
   Setting row;
   row.name = "order";
   row.printed = false;  // --filter says it
-  row.help = "of pushes: magnitude, the largest changes first, is --filter magnitude:RATE";
+  row.help = "order of pushes: magnitude, the largest changes first, is --filter magnitude:RATE";
   row.choices.assign(kPushOrderNames.all().begin(), kPushOrderNames.all().end());
   row.text = [&filter] { return std::string(kPushOrderNames.of(order_of(filter))); };
   row.set = [&filter](std::string_view text) {
@@ -41,12 +41,12 @@ std::vector<Setting> settings_of(Served& r) {
   SettingList list;
   list.add(settings_of(r.ps));
   list.add(order_setting(r.ps.filter));
-  list.value("shards", r.shards,
-             "logical shards summed in one fixed order: the same bits for any number of workers; "
-             "0: none");
+  list.value(
+      "shards", r.shards,
+      "logical shards, summed in a fixed order: the same bits for any number of workers; 0: none");
   list.form("batch-norm", r.batch_norm, parse_batch_norm, {"local", "group:32"},
-            "samples of the statistics: local, a worker's; group:K, K of them");
-  list.add(encode_setting(r.encode, "how pushed gradients are sent"));
+            "samples of a statistic: local, the worker's batch; group:K, K of its samples");
+  list.add(encode_setting(r.encode, "encoding of pushed gradients"));
   list.add(encode_after_setting(r.encode));
   return list.take();
 }

@@ -137,7 +137,7 @@ std::string choices_of(const Recipe& recipe) {
                                 words_of(axis_named(axis.name).goes_with, " or ")));
   }
   const bool one = flags.size() == 1;
-  throw ConfigError(fmt::format("{} {} not go with {}: {}. Choose that, or leave {} away",
+  throw ConfigError(fmt::format("{} {} not go with {}: {}. Choose that, or omit {}",
                                 words_of(flags, " and "), one ? "does" : "do", choices_of(recipe),
                                 words_of(homes, " and "), one ? "it" : "them"));
 }

@@ -69,7 +69,7 @@ Recipe nearest(Recipe recipe, std::uint64_t workers) {
     }
     if (!broken) return recipe;
   }
-  SHOAL_CHECK(false, "the table of exclusions does not come to rest");
+  SHOAL_CHECK(false, "mending by the table of exclusions does not end");
   return recipe;
 }
 

@@ -58,9 +58,9 @@ std::vector<Setting> settings_of(Recipe& recipe) {
   Setting update;
   update.name = "update";
   update.help =
-      "which nodes apply the update: everyone all of it, owners a part each, the root, servers; "
-      "decentral: each worker to a model of its own; apart: as well, to measure the cost of an "
-      "exchange";
+      "where updates are applied: everyone, each worker all of it; owners, each worker its part; "
+      "root; servers; decentral, each worker its own model; apart, all workers without any "
+      "exchange, to measure its cost";
   update.choices = updates();
   update.decides = true;
   update.text = [&recipe] { return update_of(recipe); };

@@ -19,8 +19,8 @@ std::vector<System> decentral_systems() {
        .citation = "Hansen, Salamon, Neural Network Ensembles, IEEE TPAMI 12(10), 1990; Breiman, "
                    "Bagging Predictors, Machine Learning 24(2), 1996",
        .reference = "doi:10.1109/34.58871",
-       .sentence = "every worker trains a model alone, on samples drawn with replacement; the "
-                   "prediction is the mean of all, or their vote",
+       .sentence = "every worker trains a model alone, on samples drawn with replacement; "
+                   "predictions are averaged or voted on",
        .recipe = each_its_own(IndependentSettings{.combine = Combine::Mean, .bagging = true}),
        .optimizer = "adam",
        .eta_times = 2},
@@ -37,8 +37,8 @@ std::vector<System> decentral_systems() {
        .citation = "Recht, Re, Wright, Niu, Hogwild!: A Lock-Free Approach to Parallelizing "
                    "Stochastic Gradient Descent, NIPS 2011",
        .reference = "arXiv:1106.5730",
-       .sentence = "threads of a worker share its model, and move single numbers of it without "
-                   "locks; for models whose gradients are sparse",
+       .sentence = "the threads of a worker update its shared model without locks, element by "
+                   "element; for models with sparse gradients",
        .recipe = each_its_own(HogwildSettings{.local_steps = 1, .learners = 2}),
        .optimizer = "sgd"},
       {.name = "butterfly-sgd",
@@ -46,7 +46,8 @@ std::vector<System> decentral_systems() {
        .citation = "Zhao, Canny, Butterfly Mixing: Accelerating Incremental-Update Algorithms on "
                    "Clusters, SDM 2013",
        .reference = "doi:10.1137/1.9781611972832.87",
-       .sentence = "in each step a model becomes the mean with that of one partner of a hypercube",
+       .sentence =
+           "in each step, two partners in a hypercube replace their models by the mean of both",
        .recipe =
            each_its_own(NeighboursSettings{.local_steps = 1, .topology = topology::Hypercube{}}),
        .workers_min = 2},
@@ -54,8 +55,8 @@ std::vector<System> decentral_systems() {
        .year = 2014,
        .citation = "Noel, Osindero, Dogwild! - Distributed Hogwild for CPU & GPU, NIPS workshop on "
                    "Distributed Machine Learning and Matrix Computations 2014",
-       .sentence = "every gradient is sent to all others, who add it to their next update if it "
-                   "comes; nobody waits, and losses are tolerated",
+       .sentence = "every gradient is sent to all other workers, which add it to their next "
+                   "update; no worker waits, and gradients may be lost",
        .recipe = each_its_own(StreamSettings{.pace = WorkerPace::Async}),
        .optimizer = "sgd",
        .eta_times = 2,
@@ -65,9 +66,8 @@ std::vector<System> decentral_systems() {
        .citation = "Strom, Scalable Distributed DNN Training Using Commodity GPU Cloud Computing, "
                    "Interspeech 2015; DL4J's gradient sharing",
        .sentence =
-           "of gradients and what waits of earlier ones the signs of those elements are sent "
-           "to all others that reach a threshold; everyone moves by what is sent, and nobody "
-           "waits for another's step",
+           "elements of gradient plus residual above a threshold are sent, as signs, to all other "
+           "workers; each worker applies what it sent, and no worker waits for another's step",
        .recipe = each_its_own(StreamSettings{.pace = WorkerPace::Async},
                               {.as = {.method = Strom{.theta = 0.01}, .feedback = true}}),
        .optimizer = "sgd",
@@ -77,8 +77,8 @@ std::vector<System> decentral_systems() {
        .year = 2015,
        .citation = "Zhang, Choromanska, LeCun, Deep Learning with Elastic Averaging SGD, NIPS 2015",
        .reference = "arXiv:1412.6651",
-       .sentence = "every few steps a model and a center pull at each other; `--pace sync` is its "
-                   "synchronous form",
+       .sentence = "every few steps a model and a center are pulled towards each other; `--pace "
+                   "sync` is its synchronous form",
        .recipe = each_its_own(ElasticSettings{.local_steps = 4, .pace = WorkerPace::Async}),
        .optimizer = "sgd",
        .eta_times = 2.5},
@@ -94,8 +94,9 @@ std::vector<System> decentral_systems() {
        .citation = "Li, Kadav, Kruus, Ungureanu, MALT: Distributed Data-Parallelism for Existing "
                    "ML Applications, EuroSys 2015",
        .reference = "doi:10.1145/2741948.2741965",
-       .sentence = "every few steps a model is sent to a few others, by the Halton sequence, each "
-                   "of whom averages what has come; `--pace sync` is its synchronous form",
+       .sentence =
+           "every few steps a model is sent to a few other workers, chosen by the Halton sequence, "
+           "and each averages the models it received; `--pace sync` is its synchronous form",
        .recipe = each_its_own(ScatterSettings{
            .local_steps = 5, .pace = WorkerPace::Async, .topology = topology::Halton{}}),
        .workers_min = 2},
@@ -104,7 +105,7 @@ std::vector<System> decentral_systems() {
        .citation = "Watcharapichat, Morales, Fernandez, Pietzuch, Ako: Decentralised Deep Learning "
                    "with Partial Gradient Exchange, SoCC 2016",
        .reference = "doi:10.1145/2987550.2987586",
-       .sentence = "in each step every other worker gets another part of the gradients, summed "
+       .sentence = "in each step, every other worker gets a different part of the gradients summed "
                    "since it last got that part",
        .recipe = each_its_own(PartsSettings{.pace = WorkerPace::Async}),
        .optimizer = "sgd",
@@ -116,7 +117,7 @@ std::vector<System> decentral_systems() {
                    "Training with Intra-block Parallel Optimization and Blockwise Model-Update "
                    "Filtering, ICASSP 2016; CNTK's block momentum",
        .reference = "doi:10.1109/ICASSP.2016.7472805",
-       .sentence = "the mean of all models moves the global one with a momentum of 1 - 1/P; "
+       .sentence = "the change of the mean model is a step with momentum 1 - 1/P; "
                    "`--block-nesterov` is its other form",
        .recipe = each_its_own(BlockSettings{.block_momentum = kAuto}),
        .optimizer = "sgd"},
@@ -125,7 +126,7 @@ std::vector<System> decentral_systems() {
        .citation = "Kim, Park, Jang, Yoon, DeepSpark: Spark-Based Deep Learning Supporting "
                    "Asynchronous Updates and Caffe Compatibility, 2016",
        .reference = "arXiv:1602.08191",
-       .sentence = "as easgd; how far a model moves follows how its loss falls",
+       .sentence = "as easgd; the elastic rate adapts to the decrease of the loss",
        .recipe = each_its_own(
            ElasticSettings{.local_steps = 4, .pace = WorkerPace::Async, .adapt_alpha = true}),
        .optimizer = "sgd",
@@ -139,9 +140,8 @@ std::vector<System> decentral_systems() {
        .year = 2016,
        .citation = "Blot, Picard, Cord, Thome, Gossip Training for Deep Learning, 2016",
        .reference = "arXiv:1611.09726",
-       .sentence =
-           "after a step a worker sends its model now and then to a random one, which mixes "
-           "it in by weight; nobody waits",
+       .sentence = "after a step a worker sometimes sends its model to a random other one, which "
+                   "mixes it in by weight; no worker waits",
        .recipe = each_its_own(GossipSettings{
            .pace = WorkerPace::Async, .topology = topology::Complete{}, .probability = 0.25}),
        .workers_min = 2},
@@ -151,15 +151,15 @@ std::vector<System> decentral_systems() {
        .citation = "Moritz, Nishihara, Stoica, Jordan, SparkNet: Training Deep Networks in Spark, "
                    "ICLR 2016; local SGD: Stich, ICLR 2019",
        .reference = "arXiv:1511.06051",
-       .sentence = "every worker makes 10 steps alone, then all models are averaged",
+       .sentence = "every worker trains alone for 10 steps, then all models are averaged",
        .recipe = each_its_own(AverageSettings{})},
       {.name = "tree-easgd",
        .year = 2016,
        .citation = "Zhang, Distributed Stochastic Optimization for Deep Learning, PhD thesis, New "
                    "York University 2016",
        .reference = "arXiv:1605.02216",
-       .sentence = "models are sent up and down a tree, and pull at whoever receives them; the "
-                   "root's is the result",
+       .sentence = "models are sent up and down a tree and pull their receivers; the root's model "
+                   "is the result",
        .recipe = each_its_own(TreeSettings{.local_steps = 4, .pace = WorkerPace::Async}),
        .optimizer = "sgd",
        .eta_times = 2},
@@ -168,7 +168,7 @@ std::vector<System> decentral_systems() {
        .citation = "Lian et al., Can Decentralized Algorithms Outperform Centralized Algorithms? A "
                    "Case Study for Decentralized Parallel Stochastic Gradient Descent, NIPS 2017",
        .reference = "arXiv:1705.09056",
-       .sentence = "in each step a model becomes a mean with those beside it on a ring, while its "
+       .sentence = "in each step a model becomes the mean with its neighbours on a ring, while its "
                    "gradient is computed",
        .recipe = each_its_own(NeighboursSettings{.local_steps = 1})},
       {.name = "ad-psgd",
@@ -176,8 +176,8 @@ std::vector<System> decentral_systems() {
        .citation = "Lian, Zhang, Zhang, Liu, Asynchronous Decentralized Parallel Stochastic "
                    "Gradient Descent, ICML 2018",
        .reference = "arXiv:1710.06952",
-       .sentence = "two models of a ring become their mean whenever one of the two workers is done "
-                   "with a step",
+       .sentence =
+           "two neighbours on a ring average their models whenever one of them has finished a step",
        .recipe = each_its_own(PairsSettings{.local_steps = 1, .pace = WorkerPace::Async}),
        .workers_min = 2},
       {.name = "mpca-sgd",
@@ -185,8 +185,8 @@ std::vector<System> decentral_systems() {
        .citation = "Langer, Hall, He, Rahayu, MPCA SGD - A Method for Distributed Training of Deep "
                    "Learning Models on Spark, IEEE TPDS 29(11), 2018",
        .reference = "doi:10.1109/TPDS.2018.2833074",
-       .sentence = "models hear of the mean of all one exchange late, while they train, and are "
-                   "drawn to where it is thought to be",
+       .sentence = "workers learn the mean of all models one exchange late, while they train, and "
+                   "are pulled to its extrapolation",
        .recipe = each_its_own(MasterSettings{
            .local_steps = 5, .pace = WorkerPace::Async, .penalty = 0.01, .extrapolate = 0.2})},
       {.name = "crossbow",
@@ -195,8 +195,8 @@ std::vector<System> decentral_systems() {
        .citation = "Koliousis, Watcharapichat, Weidlich, Mai, Costa, Pietzuch, Crossbow: Scaling "
                    "Deep Learning with Small Batch Sizes on Multi-GPU Servers, PVLDB 12(11), 2019",
        .reference = "arXiv:1901.02244",
-       .sentence = "several learners of a worker and a central model pull at each other; their "
-                   "number is that of the highest throughput",
+       .sentence = "a worker's learners and a central model are pulled towards each other; "
+                   "throughput decides the number of learners",
        .recipe = each_its_own(LearnersSettings{.local_steps = 1, .block_momentum = 0.9}),
        .optimizer = "momentum",
        .eta_times = 2},
@@ -205,8 +205,8 @@ std::vector<System> decentral_systems() {
        .citation = "Douillard et al., DiLoCo: Distributed Low-Communication Training of Language "
                    "Models, 2023",
        .reference = "arXiv:2311.08105",
-       .sentence = "AdamW at each worker; every 100 steps the mean of all models is a step of "
-                   "Nesterov's momentum",
+       .sentence = "AdamW at each worker; every 100 steps the change of the mean model is a step "
+                   "of SGD with Nesterov momentum",
        .recipe = each_its_own(BlockSettings{
            .local_steps = 100, .block_momentum = 0.9, .block_rate = 0.7, .block_nesterov = true}),
        .optimizer = "adamw"},

@@ -18,16 +18,15 @@ std::vector<System> served_systems() {
                    "(Multiverso, 2015), DIANNE (De Coninck et al. 2016), TensorFlow (Abadi et al. "
                    "2016) and MXNet's dist_async (Chen et al. 2015)",
        .reference = "arXiv:0911.0491",
-       .sentence = "every gradient is an update as soon as it comes to the server; nobody waits",
+       .sentence = "the server applies each gradient when it arrives; no worker waits",
        .recipe = served({.consistency = consistency::Async{}, .servers = 1}),
        .optimizer = "sgd"},
       {.name = "downpour",
        .aliases = {"distbelief"},
        .year = 2012,
        .citation = "Dean et al., Large Scale Distributed Deep Networks, NIPS 2012 (DistBelief)",
-       .sentence =
-           "workers push and fetch every few steps, move alone in between, and come and go; "
-           "AdaGrad at the servers; one worker begins alone",
+       .sentence = "workers push and fetch every few steps, update their own copy in between, and "
+                   "may come and go; AdaGrad at the servers; one worker begins alone",
        .recipe = served({.consistency = consistency::Async{},
                          .servers = 1,
                          .push_every = 2,
@@ -38,9 +37,8 @@ std::vector<System> served_systems() {
        .year = 2013,
        .citation = "Ho et al., More Effective Distributed ML via a Stale Synchronous Parallel "
                    "Parameter Server, NIPS 2013",
-       .sentence =
-           "a worker waits while it is more than s steps ahead of the slowest; it reads when "
-           "what it has is too old for that",
+       .sentence = "a worker waits while it is more than s steps ahead of the slowest; it reads "
+                   "only when its parameters are older than that",
        .recipe =
            served({.consistency = consistency::Bounded(3), .servers = 1, .fetch = fetch::Stale{}}),
        .optimizer = "sgd"},
@@ -49,11 +47,9 @@ std::vector<System> served_systems() {
        .citation =
            "Li et al., Scaling Distributed Machine Learning with the Parameter Server, OSDI "
            "2014",
-       .sentence =
-           "ranges are pushed and pulled under a bounded delay; every range is on two servers "
-           "of a chain; `--filter` and `--compress` are its filters, and with `--groups` one "
-           "worker "
-           "of a group speaks for it",
+       .sentence = "ranges are pushed and pulled under a bounded delay; each range is on a chain "
+                   "of two servers; `--filter` and `--compress` are its filters; with `--groups` "
+                   "one worker of a group communicates for it",
        .recipe = served({.consistency = consistency::Bounded(4), .servers = 2, .copies = 2}),
        .optimizer = "sgd"},
       {.name = "project-adam",
@@ -61,8 +57,8 @@ std::vector<System> served_systems() {
        .citation =
            "Chilimbi et al., Project Adam: Building an Efficient and Scalable Deep Learning "
            "Training System, OSDI 2014",
-       .sentence = "asynchronous; of fully connected layers activations and errors are pushed, and "
-                   "the servers, two of a chain, form the gradient",
+       .sentence = "asynchronous; for fully connected layers, workers push activations and errors, "
+                   "and the servers, in chains of two, compute the gradient",
        .recipe = served({.consistency = consistency::Async{},
                          .servers = 2,
                          .copies = 2,
@@ -73,8 +69,8 @@ std::vector<System> served_systems() {
        .citation = "Wei et al., Managed Communication and Consistency for Fast Data-Parallel "
                    "Iterative Analytics, SoCC 2015 (Bosen)",
        .reference = "doi:10.1145/2806777.2806778",
-       .sentence = "as petuum; a worker pushes no more bytes than a budget allows, and what "
-                   "changes its parameter most goes first",
+       .sentence = "as petuum; a worker pushes within a budget of bytes, the largest relative "
+                   "changes first",
        .recipe = served({.consistency = consistency::Bounded(3),
                          .servers = 1,
                          .fetch = fetch::Eager{},
@@ -85,8 +81,8 @@ std::vector<System> served_systems() {
        .citation = "Chen et al., MXNet: A Flexible and Efficient Machine Learning Library for "
                    "Heterogeneous Distributed Systems, LearningSys at NIPS 2015",
        .reference = "arXiv:1512.01274",
-       .sentence = "the workers of a host add up their gradients, and push and read as one; this "
-                   "is its dist_sync, `--consistency async` its dist_async",
+       .sentence = "the workers of a host sum their gradients, and push and read as one; this is "
+                   "its dist_sync, `--consistency async` its dist_async",
        .recipe = served({.servers = 1, .groups = groups::Host{}})},
       {.name = "petuum",
        .aliases = {"essp"},
@@ -94,7 +90,7 @@ std::vector<System> served_systems() {
        .citation = "Dai et al., High-Performance Distributed ML at Scale through Parameter Server "
                    "Consistency Models, AAAI 2015",
        .reference = "arXiv:1410.8043",
-       .sentence = "as ssp; servers send what they have as soon as the slowest worker has advanced",
+       .sentence = "as ssp; servers send parameters as soon as the slowest worker has advanced",
        .recipe =
            served({.consistency = consistency::Bounded(3), .servers = 1, .fetch = fetch::Eager{}}),
        .optimizer = "sgd"},
@@ -102,16 +98,16 @@ std::vector<System> served_systems() {
        .year = 2015,
        .citation = "Ooi et al., SINGA: A Distributed Deep Learning Platform, ACM Multimedia 2015",
        .reference = "doi:10.1145/2733373.2807410",
-       .sentence =
-           "a server inside each worker, all in step as all-reduce is; `--consistency async` "
-           "is its other mode, `--servers` puts them apart",
+       .sentence = "a server inside each worker, synchronous as all-reduce; `--consistency async` "
+                   "is its other mode, `--servers` separates the servers",
        .recipe = served({})},
       {.name = "value-bound",
        .year = 2015,
        .citation = "Wei et al., Managed Communication and Consistency for Fast Data-Parallel "
                    "Iterative Analytics, SoCC 2015; Dai et al. 2015 (VAP)",
        .reference = "doi:10.1145/2806777.2806778",
-       .sentence = "a push waits while what the slowest worker has not seen would reach a bound",
+       .sentence =
+           "a push waits while the change that some worker has not seen would reach a bound",
        .recipe = served({.consistency = consistency::Value(0.1), .servers = 1}),
        .optimizer = "sgd"},
       {.name = "async-momentum",
@@ -119,8 +115,7 @@ std::vector<System> served_systems() {
        .citation = "Mitliagkas, Zhang, Hadjis, Re, Asynchrony Begets Momentum, with an Application "
                    "to Deep Learning, Allerton 2016",
        .reference = "arXiv:1605.09774",
-       .sentence = "asynchronous, with a momentum that is lower by what the workers bring by being "
-                   "late",
+       .sentence = "asynchronous, with the momentum reduced by the amount that delays add",
        .recipe =
            served({.consistency = consistency::Async{}, .servers = 1, .lower_momentum = true}),
        .optimizer = "momentum"},
@@ -131,8 +126,8 @@ std::vector<System> served_systems() {
            "caches: Li et al., OSDI 2014, Chen et al. 2015; surveyed by Ben-Nun, Hoefler, "
            "Demystifying Parallel and Distributed Deep Learning, ACM Computing Surveys 2019",
        .reference = "arXiv:1802.09941",
-       .sentence = "one worker of each host serves the others, who do not wait for each other; it "
-                   "writes back to the servers under a bounded delay",
+       .sentence = "one worker of each host serves the others, which do not wait for each other; "
+                   "it writes back to the servers under a bounded delay",
        .recipe = served({.consistency = consistency::Bounded(1),
                          .servers = 1,
                          .groups = groups::Host{},
@@ -143,7 +138,7 @@ std::vector<System> served_systems() {
        .citation = "the simplest answer to late gradients; compared with others in Chen et al., "
                    "Revisiting Distributed Synchronous SGD, 2016",
        .reference = "arXiv:1604.00981",
-       .sentence = "gradients that are too many updates late are dropped",
+       .sentence = "gradients with too large a staleness are dropped",
        .recipe = served({.consistency = consistency::Reject(4), .servers = 1}),
        .optimizer = "sgd"},
       {.name = "rudra",
@@ -152,7 +147,7 @@ std::vector<System> served_systems() {
                    "Learning: A Systematic Study, ICDM 2016",
        .reference = "arXiv:1509.04210",
        .sentence =
-           "the server updates after P/n gradients of any workers, with a step n times smaller; "
+           "the server updates after every P/n gradients, with a learning rate n times smaller; "
            "`--consistency synchronous` is its hardsync, `--groups` its tree of servers",
        .recipe = served({.consistency = consistency::Softsync(2), .servers = 1}),
        .optimizer = "sgd"},
@@ -161,9 +156,9 @@ std::vector<System> served_systems() {
        .year = 2017,
        .citation = "Hsieh et al., Gaia: Geo-Distributed Machine Learning Approaching LAN Speeds, "
                    "NSDI 2017 (approximate synchronous parallel)",
-       .sentence = "the workers of a host are a site; between sites go updates that have come to "
-                   "change their parameter by a part of it that shrinks with time; no clock is far "
-                   "ahead, and a read waits for what was announced",
+       .sentence = "the workers of a host are a site; sites exchange only accumulated updates that "
+                   "are significant relative to their parameter, with a shrinking threshold; "
+                   "clocks stay close, and a read waits for announced updates",
        .recipe = served({.consistency = consistency::Bounded(3),
                          .servers = 1,
                          .groups = groups::Host{},
@@ -176,7 +171,7 @@ std::vector<System> served_systems() {
            "Jiang, Cui, Zhang, Yu, Heterogeneity-aware Distributed Parameter Servers, SIGMOD "
            "2017",
        .reference = "doi:10.1145/3035918.3035933",
-       .sentence = "as ssp; every push counts 1/P",
+       .sentence = "as ssp; every push has weight 1/P",
        .recipe =
            served({.consistency = consistency::Bounded(3), .servers = 1, .weigh = Weigh::Workers}),
        .optimizer = "sgd"},
@@ -186,8 +181,8 @@ std::vector<System> served_systems() {
            "Zheng et al., Asynchronous Stochastic Gradient Descent with Delay Compensation, "
            "ICML 2017",
        .reference = "arXiv:1609.08326",
-       .sentence = "asynchronous; a late gradient is corrected by what it would have been, by the "
-                   "outer product of gradients in place of the Hessian",
+       .sentence = "asynchronous; a late gradient is corrected to first order, with the outer "
+                   "product of the gradient in place of the Hessian",
        .recipe = served({.consistency = consistency::Async{},
                          .servers = 1,
                          .compensation = compensation::Constant{0.04}}),
@@ -198,7 +193,7 @@ std::vector<System> served_systems() {
            "Jiang, Cui, Zhang, Yu, Heterogeneity-aware Distributed Parameter Servers, SIGMOD "
            "2017",
        .reference = "doi:10.1145/3035918.3035933",
-       .sentence = "as ssp; a push that is d - 1 updates late counts 1/d",
+       .sentence = "as ssp; a push that is d - 1 updates late has weight 1/d",
        .recipe = served(
            {.consistency = consistency::Bounded(3), .servers = 1, .weigh = Weigh::Staleness}),
        .optimizer = "sgd"},
@@ -207,7 +202,7 @@ std::vector<System> served_systems() {
        .citation = "Mamidala, Kollias, Ward, Artico, MXNET-MPI: Embedding MPI Parallelism in "
                    "Parameter Server Task Model for Scaling Deep Learning, 2018",
        .reference = "arXiv:1801.03855",
-       .sentence = "groups of workers: in step inside, asynchronous between them",
+       .sentence = "groups of workers: synchronous within a group, asynchronous between groups",
        .recipe =
            served({.consistency = consistency::Async{}, .servers = 1, .groups = groups::Sized{2}}),
        .optimizer = "sgd",

@@ -7,15 +7,14 @@ std::vector<System> synchronous_systems() {
   return {
       {.name = "shoal",
        .citation = "Shoal, docs/architecture.md",
-       .sentence = "each worker adds up and updates its part of the model, and copies those of the "
-                   "others, and nothing is sent; between hosts everyone gets the sum",
+       .sentence = "on one host each worker sums and updates its part of the model in shared "
+                   "memory, without sending; between hosts, an all-reduce",
        .recipe = InStep{.updater = Updater::Owners, .exchange = Exchange::Direct},
        .adapts = true},
       {.name = "redundant",
        .year = 2012,
        .citation = "Dean et al., Large Scale Distributed Deep Networks, NIPS 2012 (DistBelief)",
-       .sentence = "every share of a batch is computed by two workers, and the first of each two "
-                   "counts",
+       .sentence = "two workers compute each share of a batch, and the first result counts",
        .recipe = InStep{.updater = Updater::Owners,
                         .exchange = Exchange::Direct,
                         .order = SendOrder::Fifo,
@@ -26,8 +25,8 @@ std::vector<System> synchronous_systems() {
        .citation = "Seide, Fu, Droppo, Li, Yu, 1-Bit Stochastic Gradient Descent and its "
                    "Application to Data-Parallel Distributed Training of Speech DNNs, Interspeech "
                    "2014; CNTK",
-       .sentence = "the owner of a part sums the signs that all send, and sends those of the sum; "
-                   "both keep what they left out; full numbers in the first tenth of an epoch",
+       .sentence = "workers send signs; the owner of a part sums them and sends the signs of the "
+                   "sum; both keep residuals; no encoding in the first tenth of an epoch",
        .recipe =
            InStep{.updater = Updater::Everyone,
                   .exchange = Exchange::Direct,
@@ -38,8 +37,8 @@ std::vector<System> synchronous_systems() {
        .citation =
            "Chilimbi et al., Project Adam: Building an Efficient and Scalable Deep Learning "
            "Training System, OSDI 2014",
-       .sentence = "an epoch ends when 75 % of its samples have been processed, so that nobody "
-                   "waits for the last",
+       .sentence = "an epoch ends when 75 % of its samples have been processed, so that no worker "
+                   "waits for the last ones",
        .recipe =
            InStep{
                .updater = Updater::Owners, .exchange = Exchange::Direct, .epoch_fraction = 0.75}},
@@ -48,7 +47,8 @@ std::vector<System> synchronous_systems() {
        .citation = "Iandola et al., FireCaffe: Near-Linear Acceleration of Deep Neural Network "
                    "Training on Compute Clusters, CVPR 2016",
        .reference = "arXiv:1511.00175",
-       .sentence = "gradients go up a binomial tree to one server, parameters down it",
+       .sentence = "gradients are reduced along a binomial tree to one server, and parameters are "
+                   "broadcast down the tree",
        .recipe =
            InStep{.updater = Updater::Root, .exchange = Exchange::Tree, .order = SendOrder::Fifo},
        .bucket_bytes = kOneBucket},
@@ -57,8 +57,8 @@ std::vector<System> synchronous_systems() {
        .citation = "Xie, Kim, Zhou, Ho, Kumar, Yu, Xing, Lighter-Communication Distributed Machine "
                    "Learning via Sufficient Factor Broadcasting, UAI 2016",
        .reference = "arXiv:1409.5705",
-       .sentence = "of fully connected layers everyone sends activations and errors to all others, "
-                   "who form the gradient",
+       .sentence = "for fully connected layers, workers send activations and errors to all others, "
+                   "which compute the gradient",
        .recipe = InStep{.exchange = Exchange::Direct, .encode = {{.method = Sfb{}}}},
        .workers_min = 2},
       {.name = "tensorflow-sync",
@@ -67,8 +67,8 @@ std::vector<System> synchronous_systems() {
                    "arXiv:1604.00981; Abadi et al., TensorFlow: A System for Large-Scale Machine "
                    "Learning, OSDI 2016",
        .reference = "arXiv:1605.08695",
-       .sentence = "every worker serves a part of the model; of the gradients of a step the first "
-                   "to come count, and those of the backup workers are dropped",
+       .sentence = "each worker serves a part of the model; the first gradients of a step count, "
+                   "and as many as there are backup workers are dropped",
        .recipe = InStep{.updater = Updater::Owners,
                         .exchange = Exchange::Direct,
                         .order = SendOrder::Fifo,
@@ -85,8 +85,8 @@ std::vector<System> synchronous_systems() {
        .citation = "Goyal et al., Accurate, Large Minibatch SGD: Training ImageNet in 1 Hour, 2017 "
                    "(Gloo)",
        .reference = "arXiv:1706.02677",
-       .sentence = "recursive halving and doubling, tensor by tensor; `--exchange ring` is what it "
-                   "takes for large buffers",
+       .sentence = "recursive halving and doubling, tensor by tensor; `--exchange ring` is its "
+                   "choice for large buffers",
        .recipe = InStep{.exchange = Exchange::HalvingDoubling},
        .bucket_bytes = kEachTensor},
       {.name = "chainermn",
@@ -103,8 +103,8 @@ std::vector<System> synchronous_systems() {
        .year = 2018,
        .citation = "Wang, Chen, Pi, Zhou, Aggressive Synchronization with Partial Processing for "
                    "Iterative ML Jobs on Clusters, Middleware 2018",
-       .sentence = "when the fastest worker has ended its share all synchronize at once, weighted "
-                   "by samples done; leftovers come first next time",
+       .sentence = "when the fastest worker has finished its share, all workers synchronize, "
+                   "weighted by finished samples; unfinished samples come first in the next step",
        .recipe = InStep{.updater = Updater::Owners,
                         .exchange = Exchange::Direct,
                         .order = SendOrder::Fifo,
@@ -117,17 +117,15 @@ std::vector<System> synchronous_systems() {
            "Deep Learning on GPU Clusters, USENIX ATC 2017",
        .reference = "arXiv:1706.03292",
        .sentence =
-           "of each layer its factors or its gradient, whichever is less to send; each worker "
-           "serves a part",
+           "per layer, the smaller of factors and gradient is sent; each worker serves a part",
        .recipe = InStep{.exchange = Exchange::Direct, .encode = {{.method = Poseidon{}}}},
        .workers_min = 2},
       {.name = "dgc",
        .year = 2018,
        .citation = "Lin, Han, Mao, Wang, Dally, Deep Gradient Compression, ICLR 2018",
        .reference = "arXiv:1712.01887",
-       .sentence =
-           "one in a thousand of the gathered gradients is sent, the largest, with momentum "
-           "gathered as well; more of them in the first four epochs",
+       .sentence = "the largest 0.1 % of the accumulated gradients is sent, with momentum "
+                   "correction; more in the first four epochs",
        .recipe = InStep{.updater = Updater::Everyone,
                         .exchange = Exchange::Direct,
                         .encode = {{.method = Dgc{.ratio = 0.001}}}},
@@ -159,7 +157,8 @@ std::vector<System> synchronous_systems() {
        .citation = "Li et al., PyTorch Distributed: Experiences on Accelerating Data Parallel "
                    "Training, PVLDB 13(12), 2020",
        .reference = "doi:10.14778/3415478.3415530",
-       .sentence = "replicated optimizer; buckets of 25 MiB are all-reduced while backward goes on",
+       .sentence =
+           "replicated optimizer; buckets of 25 MiB are all-reduced during the backward pass",
        .recipe = InStep{.exchange = Exchange::Ring},
        .bucket_bytes = Bytes(25 << 20)},
   };

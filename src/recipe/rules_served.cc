@@ -24,9 +24,9 @@ bool groups_workers(const Served& r) { return are_formed(r.ps.groups); }
 bool pushes_factors(const Served& r) { return r.ps.push == PushForm::Factors; }
 
 constexpr ExclusionOf<Served> kServedRules[] = {
-    {"more `--copies` than servers, or than 4",
-     "each server has one of them at most, and longer chains are not made",
-     "as many as there are servers; 4 of more",
+    {"more `--copies` than servers, or more than 4",
+     "each server has at most one copy, and a chain has at most 4 servers",
+     "the number of servers, at most 4",
      [](const Served& r, std::uint64_t workers) {
        return r.ps.copies > std::min(servers_of(r, workers), kCopies);
      },
@@ -35,8 +35,7 @@ constexpr ExclusionOf<Served> kServedRules[] = {
      }},
     {"`--weigh`, `--compensate`, `--lower-momentum`, `--push-every` or `--fetch` above 1 "
      "with `--consistency synchronous`, `bounded:0` or `backup:B`",
-     "all workers push every step there, and none that counts is ever late",
-     "`--consistency async`",
+     "all workers push in every step, and no push that counts is late", "`--consistency async`",
      [](const Served& r, std::uint64_t) {
        const ParameterServerOptions& s = r.ps;
        return goes_by_steps(s.consistency) &&
@@ -45,24 +44,24 @@ constexpr ExclusionOf<Served> kServedRules[] = {
      },
      be_asynchronous},
     {"`--fetch` or `--push-every` above 1 with `--consistency value:D`",
-     "others wait until a worker has seen what they changed", "`--consistency async`",
+     "pushes wait until all workers have seen earlier changes", "`--consistency async`",
      [](const Served& r, std::uint64_t) {
        return (r.ps.push_every > 1 || steps_of(r.ps.fetch) > 1) && keeps<consistency::Value>(r);
      },
      be_asynchronous},
-    {"`--push factors` with `--push-every` above 1", "factors of several steps do not add up",
+    {"`--push factors` with `--push-every` above 1", "factors of several steps cannot be summed",
      "`--push-every 1`",
      [](const Served& r, std::uint64_t) { return pushes_factors(r) && r.ps.push_every > 1; },
      [](Served& r, std::uint64_t) { r.ps.push_every = 1; }},
     {"`--push factors` with `--filter` or `--compress`",
-     "factors are those of one whole gradient, and none of their numbers stands for a parameter",
+     "factors belong to one whole gradient, and their elements do not correspond to parameters",
      "`--push gradients`",
      [](const Served& r, std::uint64_t) { return pushes_factors(r) && in_parts(r.ps); },
      [](Served& r, std::uint64_t) { r.ps.push = PushForm::Gradients; }},
     {"`--filter` or `--barrier` with `--consistency synchronous`, `bounded:0`, `backup:B`, "
      "`value:D` or `reject:S`",
-     "an update is one whole gradient of each worker there, or a push waits for readers, or is "
-     "lost",
+     "with these an update needs whole gradients of all workers, or a push waits for readers or is "
+     "dropped",
      "`--consistency async`",
      [](const Served& r, std::uint64_t) {
        return (holds_back(r.ps.filter) || r.ps.barrier) &&
@@ -70,8 +69,8 @@ constexpr ExclusionOf<Served> kServedRules[] = {
                keeps<consistency::Reject>(r));
      },
      be_asynchronous},
-    {"as many backups in `--consistency backup:B` as workers, or more", "no gradient would count",
-     "`--consistency synchronous` for one worker, else one less than there are",
+    {"`--consistency backup:B` with B not below the number of workers", "no gradient would count",
+     "`--consistency synchronous` for one worker, otherwise B one less than there are workers",
      [](const Served& r, std::uint64_t workers) {
        const auto* const backup = std::get_if<consistency::Backup>(&r.ps.consistency);
        return backup != nullptr && backup->backups >= workers;
@@ -83,14 +82,14 @@ constexpr ExclusionOf<Served> kServedRules[] = {
          r.ps.consistency = consistency::Synchronous{};
        }
      }},
-    {"`--groups` with `--consistency backup:B`", "groups, and not workers, would be left out",
+    {"`--groups` with `--consistency backup:B`", "groups would be dropped, not workers",
      "`--groups off`",
      [](const Served& r, std::uint64_t) {
        return groups_workers(r) && keeps<consistency::Backup>(r);
      },
      [](Served& r, std::uint64_t) { r.ps.groups = Groups{}; }},
-    {"`--groups` of more workers than there are", "no group would be complete",
-     "as many as there are workers",
+    {"`--groups N` with N above the number of workers", "no group would be complete",
+     "the number of workers",
      [](const Served& r, std::uint64_t workers) {
        const auto* const sized = std::get_if<groups::Sized>(&r.ps.groups);
        return sized != nullptr && sized->size > workers;
@@ -98,7 +97,8 @@ constexpr ExclusionOf<Served> kServedRules[] = {
      [](Served& r, std::uint64_t workers) {
        r.ps.groups = groups::Sized{static_cast<std::uint32_t>(workers)};
      }},
-    {"`--push factors` with `--groups`", "the members' factors do not add up", "`--groups off`",
+    {"`--push factors` with `--groups`", "factors of several workers cannot be summed",
+     "`--groups off`",
      [](const Served& r, std::uint64_t) { return pushes_factors(r) && groups_workers(r); },
      [](Served& r, std::uint64_t) { r.ps.groups = Groups{}; }},
     {"`--write-back` above 1 without `--groups`",
@@ -112,20 +112,20 @@ constexpr ExclusionOf<Served> kServedRules[] = {
      },
      [](Served& r, std::uint64_t) { r.ps.write_back = 1; }},
     {"`--fetch stale` or `eager` without `--consistency bounded:S`, S above 0",
-     "the bound says what is too old", "`--consistency bounded:3`",
+     "the bound defines which parameters are too old", "`--consistency bounded:3`",
      [](const Served& r, std::uint64_t) {
        return reads_when_stale(r.ps.fetch) && staleness_bound(r.ps.consistency).value_or(0) == 0;
      },
      [](Served& r, std::uint64_t) { r.ps.consistency = consistency::Bounded(3); }},
     {"`--fetch stale` or `eager` with `--push-every` above 1",
-     "the parameters from the servers would lack the steps that were not pushed",
+     "the parameters from the servers would lack the steps that are not pushed yet",
      "`--push-every 1`",
      [](const Served& r, std::uint64_t) {
        return r.ps.push_every > 1 && reads_when_stale(r.ps.fetch);
      },
      [](Served& r, std::uint64_t) { r.ps.push_every = 1; }},
-    {"`--update servers` with `--batch-norm sync`",
-     "the workers do not exchange anything while they compute", "`--batch-norm local`",
+    {"`--update servers` with `--batch-norm sync`", "workers exchange nothing during a pass",
+     "`--batch-norm local`",
      [](const Served& r, std::uint64_t) { return r.batch_norm.over == BatchNorm::Over::Workers; },
      [](Served& r, std::uint64_t) { r.batch_norm = BatchNorm{}; }},
     {"`--update servers` with `--encode-after` without `--encode`", "nothing is encoded",
@@ -133,35 +133,35 @@ constexpr ExclusionOf<Served> kServedRules[] = {
      [](const Served& r, std::uint64_t) { return !encodes(r.encode) && r.encode != Encode(); },
      [](Served& r, std::uint64_t) { r.encode = Encode(); }},
     {"`--update servers` with `--encode powersgd`, `sfb`, `poseidon`, `dgc` or `auto`",
-     "with these all workers sum their gradients together, step by step", "`--encode onebit+ef`",
+     "these encodings require all workers to sum their gradients in every step",
+     "`--encode onebit+ef`",
      [](const Served& r, std::uint64_t) { return some_encoding(r, is_of_steps); },
      [](Served& r, std::uint64_t) { encode_by_signs(r, is_of_steps); }},
     {"`--update servers` with `--encode` and `--push factors`, `--filter` or `--compress`",
-     "a push has one form", "`--encode fp32`",
+     "a push can have only one of these forms", "`--encode fp32`",
      [](const Served& r, std::uint64_t) {
        return encodes(r.encode) && (pushes_factors(r) || in_parts(r.ps));
      },
      [](Served& r, std::uint64_t) { r.encode = Encode(); }},
     {"`--encode` with `+ef` and `--consistency reject:S` or `backup:B`",
-     "a dropped push would take the error of earlier ones with it", "`--consistency async`",
+     "a dropped push would lose the error of earlier pushes", "`--consistency async`",
      [](const Served& r, std::uint64_t) {
        return some_encoding(r, keeps_residual) && (drops_late(r.ps.consistency));
      },
      be_asynchronous},
-    {"`--encode-pulls` with an encoding that is not for models, as `topk`, or with `+ef`",
-     "a worker reads a model, and the servers keep no error of it", "`--encode-pulls fp16`",
+    {"`--encode-pulls` with `+ef`, or with an encoding that is not for models, such as `topk`",
+     "workers read whole models, and servers keep no residuals", "`--encode-pulls fp16`",
      [](const Served& r, std::uint64_t) { return !is_for_models(r.ps.pulls); },
      [](Served& r, std::uint64_t) { r.ps.pulls = parse_encoding("fp16"); }},
-    {"fewer `--shards` than workers that servers sum for", "the others would have nothing to do",
-     "as many as there are workers",
+    {"fewer `--shards` than workers, with `--update servers`", "some workers would have no shard",
+     "the number of workers",
      [](const Served& r, std::uint64_t workers) { return r.shards > 0 && r.shards < workers; },
      [](Served& r, std::uint64_t workers) { r.shards = static_cast<std::uint32_t>(workers); }},
     {"`--shards` with `--update servers` and a `--consistency` other than `synchronous` or "
      "`bounded:0`, or `--groups`, `--push factors`, `--compress`, `--encode`, `--encode-pulls` or "
      "`--warm-start`",
-     "only in step is an update the sum of all shards, and only whole gradients of each add up to "
-     "the same bits",
-     "`--shards 0`; with `--reproducible` leave these away",
+     "only synchronous updates sum all shards, and only whole gradients sum to the same bits",
+     "`--shards 0`; with `--reproducible` omit these",
      [](const Served& r, std::uint64_t) {
        const ParameterServerOptions& s = r.ps;
        return r.shards > 0 &&

@@ -10,8 +10,7 @@ void InPassAllReduce::add_up(std::span<double> numbers) {
   answer_.store(Answer::None);
   if (!group_.node.env.post([this, numbers] { ask(numbers); }))
     throw ConfigError(
-        "--batch-norm sync: here a pass cannot wait for those of other workers; take local or "
-        "group:K");
+        "--batch-norm sync: here a pass cannot wait for other workers; take local or group:K");
   answer_.wait(Answer::None);
   if (answer_.load() == Answer::Refused) throw Cancelled();
 }

@@ -41,17 +41,18 @@ inline constexpr auto kSendOrderNames = names<SendOrder>(
 // Which gradients of a step count.
 struct AllGradients {
   static constexpr std::string_view kName = "all";
-  static constexpr std::string_view kHelp = "those of all workers";
+  static constexpr std::string_view kHelp = "the gradients of all workers";
   bool operator==(const AllGradients&) const = default;
 };
 struct FirstGradients {
   static constexpr std::string_view kName = "first";
-  static constexpr std::string_view kHelp = "the first to come; later ones are dropped";
+  static constexpr std::string_view kHelp =
+      "the first gradients that arrive; later ones are dropped";
   std::uint32_t backups = 1;
   static constexpr auto parameters() {
     return std::tuple{Parameter{"backups",
                                 &FirstGradients::backups,
-                                "workers whose gradients a step does not wait for",
+                                "number of gradients that a step does not wait for, and drops",
                                 {1}}};
   }
   bool operator==(const FirstGradients&) const = default;
@@ -59,13 +60,13 @@ struct FirstGradients {
 struct PartialGradients {
   static constexpr std::string_view kName = "fastest";
   static constexpr std::string_view kHelp =
-      "when the first worker has finished its share, all give the sums that they have so far";
+      "when the first worker has finished its share, all send the sums that they have so far";
   bool operator==(const PartialGradients&) const = default;
 };
 struct RedundantGradients {
   static constexpr std::string_view kName = "redundant";
   static constexpr std::string_view kHelp =
-      "two workers compute every share, and the first of the two counts";
+      "two workers compute each share, and the first result counts";
   bool operator==(const RedundantGradients&) const = default;
 };
 using StragglerPolicy =

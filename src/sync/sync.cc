@@ -158,8 +158,8 @@ void Worker::tell_of_lost(const View& view) {
   if (before == nullptr || journal_ == nullptr || step_.per_worker_state().empty()) return;
   for (const Member& member : before->members)
     if (view.find(member.node) == nullptr)
-      journal_->chosen(fmt::format("what node {} had not sent yet of its gradients is lost with it",
-                                   member.node));
+      journal_->chosen(
+          fmt::format("the unsent part of node {}'s gradients is lost with it", member.node));
 }
 
 // ---- The loop over steps
@@ -397,10 +397,10 @@ Task<void> sync_worker(Node& node, Learner& learner, CheckpointStore& checkpoint
   if (options.batch == 0) throw ConfigError("a global batch of 0 samples; take at least 1");
   require_valid(options.rule);
   if (traits(options.recipe.encode.as).gathers_momentum && options.rule.kind != RuleKind::Sgd)
-    throw ConfigError(fmt::format(
-        "--encode {} with --optimizer {}: momentum is in what it sends already; take --optimizer "
-        "sgd, or --encode topk:0.001+ef",
-        to_string(options.recipe.encode.as), name_of(options.rule)));
+    throw ConfigError(
+        fmt::format("--encode {} with --optimizer {}: its messages already contain momentum; take "
+                    "--optimizer sgd, or --encode topk:0.001+ef",
+                    to_string(options.recipe.encode.as), name_of(options.rule)));
   SHOAL_CHECK_EQ(replica.slots().n, learner.layout().parameters() * slots(options.rule));
   Worker worker(node, learner, checkpoints, replica, options, journal);
   co_await worker.run();

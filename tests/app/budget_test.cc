@@ -73,7 +73,7 @@ TEST(Budget, AScheduleThatFollowsTheLengthNeedsOne) {
     EXPECT_THAT(refusal_of([&] {
                   gathered(flags, {"--budget", "--schedule"});
                 }),
-                HasSubstr("say --epochs or --steps too"))
+                HasSubstr("add --epochs or --steps"))
         << schedule;
   }
   flags.schedule = "step:30:0.1";

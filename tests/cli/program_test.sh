@@ -31,7 +31,7 @@ expect 1 err "'horovdo' is not known. Did you mean 'horovod'\?" train --like hor
 expect 1 err 'take --exchange tree' simulate --workers 2 --like firecaffe --exchange ring
 expect 1 err '^shoal: --budget 5parsecs: take a time, as 60s' train --budget 5parsecs
 expect 1 err '^shoal: --budget 0s: take a time' simulate --workers 2 --budget 0s
-expect 1 err '--schedule cosine with --budget 60s.*say --epochs' train --budget 60s --schedule cosine
+expect 1 err '--schedule cosine with --budget 60s.*add --epochs' train --budget 60s --schedule cosine
 expect 1 err "Did you mean 'easgd'" compare --like pytorch,eassgd
 expect 1 err "9gbit.*Did you mean" simulate --workers 2 --cluster 9gbit
 expect 1 err '--workers 20000: take 1 to' simulate --workers 20000

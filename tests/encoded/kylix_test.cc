@@ -301,7 +301,7 @@ TEST(Kylix, AMalformedMessageNamesItsSender) {
     }
   });
   EXPECT_NE(error.find("node 1 sent"), std::string::npos) << error;
-  EXPECT_NE(error.find("not those that are remembered"), std::string::npos) << error;
+  EXPECT_NE(error.find("not the remembered ones"), std::string::npos) << error;
 }
 
 // A random choice of elements that is kept for three steps.

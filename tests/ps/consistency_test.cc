@@ -41,7 +41,7 @@ TEST(Consistency, WhatCannotBeIsRefusedWithWhatCan) {
             "--consistency bounded: expected bounded:STALENESS; STALENESS is a whole number from 0 "
             "on (steps that a worker may be ahead of the slowest)");
   EXPECT_EQ(consistency_refused("softsync:0"),
-            "--consistency softsync:0: n (updates to which P workers contribute): expected a whole "
+            "--consistency softsync:0: n (updates from P pushes): expected a whole "
             "number from 1 on, not '0'");
   EXPECT_EQ(consistency_refused("async:1"), "--consistency async:1: async takes no '1'");
 }

@@ -41,7 +41,8 @@ TEST(FilterText, WhatIsNoFilterIsRefusedWithWhatIsOne) {
   EXPECT_THAT(filter_refused("significant:0.1:2"), HasSubstr("'2' is one setting too many"));
   for (const char* const text :
        {"significant", "significant:-0.1", "significant:x", "significant:nan", "significant:inf"})
-    EXPECT_THAT(filter_refused(text), AllOf(HasSubstr(text), HasSubstr("part of the parameter")))
+    EXPECT_THAT(filter_refused(text),
+                AllOf(HasSubstr(text), HasSubstr("fraction of the parameter's value")))
         << text;
   EXPECT_THAT(filter_refused("magnitude"), HasSubstr("expected magnitude:RATE[:BURST]"));
   EXPECT_THAT(filter_refused("fifo:1e6:100:1"), HasSubstr("'1' is one setting too many"));

@@ -263,7 +263,7 @@ TEST(Compatibility, ARefusalSaysWhyAndWhatWorks) {
     FAIL() << "it was not refused";
   } catch (const ConfigError& error) {
     EXPECT_THAT(error.what(),
-                AllOf(HasSubstr("--shards"), HasSubstr("which worker was fast"),
+                AllOf(HasSubstr("--shards"), HasSubstr("the speed of workers"),
                       HasSubstr("--straggler-policy all"), testing::Not(HasSubstr("`"))));
   }
 }

@@ -149,9 +149,9 @@ class Clusters(SimulateTest):
         file = self.scratch / "bad.toml"
         file.write_text("[hosts.a]\ncount = -1\nnetwork = \"1gbit:1us\"\n")
         for arguments, words in ((["--cluster", "10gbits"], "10gbit"), (["--cluster", file], "bad.toml:2"),
-                                 (["--cluster", "1gbit", "--network", "5gbit:1us"], "leave --network"),
+                                 (["--cluster", "1gbit", "--network", "5gbit:1us"], "omit --network"),
                                  (["--timing-only", "--phantom", "resnet-51"], "resnet-50"),
-                                 (["--phantom", "resnet-50"], "--timing-only too"),
+                                 (["--phantom", "resnet-50"], "add --timing-only"),
                                  (["--timing-only", "--phantom", "vgg-a", "--tflops", "0"], "--tflops 0")):
             done = self.run_shoal(*arguments, "--out", self.scratch / "none")
             self.assertEqual(done.returncode, 1, done)

@@ -52,7 +52,7 @@ class Hogwild(ServersTest):
         cases = {r"--algorithm hogwild with momentum.*take --optimizer sgd": [*self.SPARSE, "--optimizer", "momentum"],
                  r"--model logistic with .*3 classes.*another --model": ["--model", "logistic", "--data",
                                                                                   "synthetic:blobs,features=4,classes=3"],
-                 r"--algorithm hogwild with a model whose gradient.*--model logistic": [*TINY, "--like", "hogwild"]}
+                 r"--algorithm hogwild with a model that threads.*--model logistic": [*TINY, "--like", "hogwild"]}
         for message, arguments in cases.items():
             out = self.scratch / "refused"
             finished = train_support.Training(out, *arguments, "--epochs", "1", "--out", out).finish()
@@ -130,7 +130,7 @@ class Refused(ServersTest):
                                                                "--topology", "regular:5"],
             r"--topology rign: .*is not known.*Did you mean 'ring'": [*TINY, "--like", "d-psgd", "--topology", "rign"],
             r"--local-steps does not go with --update owners.*--local-steps goes with --algorithm average": [*TINY, "--local-steps", "5"],
-            r"--save-every 5 with --update decentral.*leave it away": [*each, "--save-every", "5"],
+            r"--save-every 5 with --update decentral.*omit it": [*each, "--save-every", "5"],
         }
         self.assert_refused(cases, 4)
 

@@ -115,7 +115,7 @@ class Folders(TrainTest):
             self.assertEqual(content, after[path], f"{path} was changed")
 
     def test_a_second_run_does_not_go_there(self):
-        self.refuse("a run is there already.*--resume", *TINY, "--out", self.begun)
+        self.refuse("contains a run.*--resume", *TINY, "--out", self.begun)
 
     def test_what_is_no_run_cannot_go_on(self):
         self.refuse("is it the folder of a run", "--resume", self.scratch / "nothing")
