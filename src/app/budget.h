@@ -6,7 +6,7 @@
 
 namespace shoal {
 
-// Of training, without evaluations; one of them is 0.
+// The length of training, without evaluations; one of the fields is 0.
 struct TrainingBudget {
   double seconds = 0;
   std::uint64_t epochs = 0;

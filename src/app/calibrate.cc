@@ -42,7 +42,7 @@ Task<void> one_gradient(LiveEnv& env, Learner& learner, Range state, Range g, st
   });
 }
 
-// The quickest of so many rounds, after those that warm up.
+// The fastest of these rounds, after some for warming up.
 Marks marks_of(Learner& learner, std::uint64_t batch, int rounds) {
   LiveLoop loop;
   ComputeThread compute;
@@ -135,7 +135,8 @@ Pace measure_pace(Learner& learner, std::uint64_t batch) {
   const Marks marks = marks_of(learner, batch, kRounds);
   const auto ns = [&](double s) { return std::round(s * 1e9 / static_cast<double>(batch)); };
   Pace pace;
-  // Where forward ends nobody says; it takes about a third, and ends before the first bucket.
+  // The end of the forward pass is not reported; it takes about a third, and ends before the first
+  // bucket.
   double before = std::min(marks.front().second, marks.back().second / 3);
   pace.forward = ns(before);
   for (const auto& [n, ready] : marks) {

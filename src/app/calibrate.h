@@ -1,4 +1,4 @@
-// What work costs on this machine, for the simulator: measured in a second or two, or given.
+// The costs of work on this machine, for the simulator: measured in a second or two, or given.
 #pragma once
 
 #include <string>

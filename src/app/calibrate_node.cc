@@ -25,7 +25,7 @@ constexpr std::uint64_t kRoundsMin = 5, kRoundsMax = 40;
 constexpr std::uint64_t kElementRounds = 7;
 constexpr std::uint64_t kTrafficRounds = 3;
 constexpr Elements kParcel{256 * 1024};  // elements of a message that keeps a link busy
-constexpr double kStreamSeconds = 0.15;  // until a link has no more than it can carry for long
+constexpr double kStreamSeconds = 0.15;  // until a link is down to its sustained rate
 constexpr double kParcelBytes = 4.0 * 256 * 1024;
 constexpr std::uint64_t kLargeParcels = 3;
 constexpr double kOneWay = 0.7;  // of the usual rate; half of it, if they really are
@@ -145,7 +145,7 @@ Task<GradientTimes> Calibrator::times_of(std::uint64_t batch, Calibration& found
   // As of a normal distribution with the same mean distance: single slow rounds count little.
   double distance = 0;
   for (const double end : ends) distance += std::abs(end / usual - 1);
-  // Of each tensor as in the round in the middle, so that they stay in order.
+  // Takes the times of all tensors from the median round, so that they stay in order.
   std::vector<double> ready;
   for (std::size_t k = 0; k < tensors_.size(); ++k) {
     std::vector<double> each;
@@ -330,7 +330,7 @@ Task<void> Calibrator::run(Calibration& found) {
   learner_.initialize(state_.all());
   const std::vector<std::uint64_t> kernels =
       co_await gathering_.of_all(group_, options_.kernel, operation_++);
-  // Of this machine's cores, the part of this host's workers.
+  // The share of this machine's cores for the workers of this host.
   double here = 0, machine = 0;
   for (std::size_t r = 0; r < kernels.size(); ++r) {
     if (kernels[r] != options_.kernel) continue;

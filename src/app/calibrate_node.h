@@ -8,7 +8,7 @@
 //                   their messages keep the links busy, which tells what those take of the cores
 //
 // Takes one or two seconds for each batch, and a few gradients for each kind of link.
-// Failure: PeerLost; a measurement with a worker less is none.
+// Failure: PeerLost; a measurement needs all workers.
 #pragma once
 
 #include <cstdint>

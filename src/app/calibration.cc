@@ -208,7 +208,8 @@ CalibratedModel model_of(const Calibration& c, std::uint64_t batch, Bytes bucket
   const std::vector<double> ready = ready_of(c, batch);
   const auto ns = [&](double s) { return std::round(s * 1e9 / static_cast<double>(batch)); };
   CalibratedModel model;
-  // Where forward ends nobody says; it takes about a third, and ends before the first gradient.
+  // The end of the forward pass is not reported; it takes about a third, and ends before the first
+  // gradient.
   double before = std::min(ready.front(), ready.back() / 3);
   model.pace.forward = ns(before);
   bool full = true;

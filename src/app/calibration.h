@@ -27,7 +27,7 @@ struct MachineId {
 };
 MachineId this_machine();
 
-// What it was measured for: another of these is another calibration.
+// The subject of a calibration; a different subject needs another calibration.
 struct CalibrationKey {
   MachineId machine;
   std::string model;
@@ -78,7 +78,7 @@ struct CalibratedModel {
 };
 CalibratedModel model_of(const Calibration& calibration, std::uint64_t batch, Bytes bucket_bytes);
 
-// Workers and servers as they were measured, spread over so many hosts in turn.
+// The measured workers and servers, dealt in turn to this number of hosts.
 Cluster cluster_of(const Calibration& calibration, std::uint64_t workers, std::uint64_t servers,
                    std::uint64_t hosts);
 

@@ -35,7 +35,7 @@ const std::vector<Preset>& presets() {
       {"25gbit", "25gbit:10us"},
       {"100gbit", "100gbit:5us"},
       {"infiniband-hdr", "200gbit:1.5us"},
-      // Of several generations, and never alone.
+      // Machines of several generations, shared with other jobs.
       {"cloud", "10gbit:50us", 16, "40gbit:20us", {1, 0.85, 1.15, 0.7}, "jitter:0.15"},
       {"two-sites", "10gbit:20us", 1, "1gbit:20ms"},
   };

@@ -9,7 +9,7 @@
 //   speed = 1.0                     # 2 works twice as fast
 //   network = "25gbit:10us"
 //   memory = "80gbit:1us"           # between the nodes of a host
-//   rack = "a"                      # none: nothing but its own link stands before it
+//   rack = "a"                      # none: its own link is the only one
 //   [racks.a]
 //   uplink = "100gbit:5us"          # shared by the hosts of the rack, each way
 #pragma once

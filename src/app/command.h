@@ -37,7 +37,7 @@ struct Option {
   std::vector<std::string> choices = {};  // when given, anything else is an error
 };
 
-// Of "-n,--ranks" the last: the one that messages and files use.
+// The last of "-n,--ranks": the name that messages and files use.
 inline std::string last_name(const Option& option) {
   return option.name.substr(option.name.rfind(',') + 1);
 }

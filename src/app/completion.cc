@@ -39,7 +39,7 @@ std::vector<std::string> names_of(const Option& option) {
   return names;
 }
 
-// What may stand at any place of that command.
+// The words that may occur anywhere in that command.
 std::string words_of(const Path& path) {
   std::vector<std::string> words;
   for (const Command& sub : path.command->subcommands) words.push_back(sub.name);

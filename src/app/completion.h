@@ -1,4 +1,4 @@
-// Completion of a command line by the shell, made from the commands as they are.
+// Completion of command lines by the shell, generated from the commands.
 //
 //   source <(shoal completion bash)
 #pragma once

@@ -6,7 +6,7 @@
 
 namespace shoal {
 
-// What is empty is chosen.
+// Empty fields are chosen.
 struct ComputeWish {
   bool probe = true;                // false: what is not fixed stays as libtorch has it
   bool only_kept = false;           // takes what was probed before, and probes nothing

@@ -17,7 +17,7 @@ std::string key_of(const Option& option) {
   return name.substr(name.find_first_not_of('-'));
 }
 
-// What the type of an option is called, for messages.
+// The name of an option's type, for messages.
 struct Named {
   const char* operator()(const bool*) const { return "true or false"; }
   const char* operator()(const std::int64_t*) const { return "a whole number"; }

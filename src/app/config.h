@@ -14,7 +14,7 @@ namespace shoal {
 void apply_config(const std::vector<Option>& options, const std::vector<std::string>& given,
                   const std::vector<ConfigEntry>& entries, const std::string& file);
 
-// The options as they are now, but for those named.
+// The current values of the options, except the named ones.
 std::vector<ConfigEntry> config_of(const std::vector<Option>& options,
                                    const std::vector<std::string>& without);
 

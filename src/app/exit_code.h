@@ -1,4 +1,4 @@
-// What the exit code of `shoal` says; scripts and the swarm rely on the numbers.
+// The exit codes of `shoal`; scripts and the swarm rely on the numbers.
 #pragma once
 
 namespace shoal {

@@ -1,4 +1,4 @@
-// A training run predicts itself: some steps of its own recipe, simulated on what was calibrated
+// The prediction of a training run: some steps of its recipe, simulated with the costs calibrated
 // for its model, workers and links. Timing only; takes a fraction of a second.
 #pragma once
 

@@ -31,7 +31,7 @@ constexpr const char* kAnew = "measure";
 
 bool is_measured(const std::string& costs) { return costs == "auto" || costs == kAnew; }
 
-// Samples that nobody looks at.
+// Samples without content.
 class UnseenSamples final : public BatchSource {
  public:
   explicit UnseenSamples(std::uint64_t size) : size_(size) {}
@@ -90,7 +90,8 @@ ClusterPlan cluster_of(const SimulateFlags& how, const TrainFlags& flags) {
                        servers);
 }
 
-// Links that nobody has named are as they were measured; so is how uneven workers are.
+// Uses measured links unless the flags name others, and measured jitter unless they name
+// stragglers.
 void use_calibration(const Calibration& c, const SimulateFlags& how, ClusterPlan& plan) {
   for (HostModel& host : plan.cluster.hosts) {
     if (how.cluster.empty() && how.network == kUsualNetwork && c.between) host.nic = *c.between;

@@ -21,7 +21,7 @@ void set(double& to, const char* flag, const std::string& text) {
   if (!text.empty()) to = require_number<double>(flag, text, "a number");
 }
 
-// A constant that the rule does not use would be given in vain.
+// A constant that the rule does not use is an error.
 void refuse_unless(bool used, const char* flag, const std::string& text, RuleKind kind,
                    const char* instead) {
   if (used || text.empty()) return;
@@ -29,7 +29,7 @@ void refuse_unless(bool used, const char* flag, const std::string& text, RuleKin
                                 to_string(kind), instead));
 }
 
-// What a model is usually trained with.
+// The usual optimizer and learning rate of a model.
 struct Habit {
   const char* model;
   const char* optimizer;
@@ -86,7 +86,7 @@ std::uint64_t epoch_of(const Recipe& recipe, std::uint64_t samples) {
   return static_cast<std::uint64_t>(std::ceil(fraction * static_cast<double>(samples)));
 }
 
-// Of each pass, and as it grows.
+// Checks the batch of a pass, and the largest batch of its growth.
 void check_batches(const TrainPlan& plan) {
   const auto* const in_step = std::get_if<InStep>(&plan.recipe);
   const std::uint64_t passes = in_step == nullptr ? 1 : in_step->accumulate;
@@ -244,7 +244,7 @@ Bytes bucket_bytes_of(const RecipeFlags& f) {
 Rule rule_of(const TrainFlags& f) {
   const std::string_view own = find_system(f.like).optimizer;
   std::string usual = own.empty() ? habit_of(f.model).optimizer : std::string(own);
-  // Late pushes are a momentum of their own (Mitliagkas et al. 2016): with both training diverges.
+  // Late pushes add momentum (Mitliagkas et al. 2016): training diverges with both.
   const Recipe recipe = recipe_of(f);
   const auto* const served = std::get_if<Served>(&recipe);
   const bool late = served != nullptr && !goes_by_steps(served->ps.consistency);
@@ -293,7 +293,7 @@ bool ends_by_time(const TrainFlags& f) {
 void check_flags(const TrainFlags& f) {
   constexpr std::uint64_t kBatchMax = 1 << 20;
   const Recipe recipe = recipe_of(f);
-  // Else whoever starts this process knows how many there are.
+  // Otherwise the launcher knows the number of workers.
   if (f.workers != "auto") {
     const std::uint64_t workers = parse_rank_count("--workers", f.workers).most;
     require_compatible(find_system(f.like), recipe, workers);
@@ -355,8 +355,8 @@ ComputeWish wish_of(const ComputeFlags& f) {
 
 namespace {
 
-// Sums leave while backward goes on, and are half as long as what of the model and of the
-// optimizer's state would go to all after it.
+// Buckets are exchanged during the backward pass, and take half as many bytes as the parameters and
+// optimizer state that owners would send after it.
 void adapt_to_hosts(const TrainFlags& f, Recipe& recipe) {
   const bool asked = given(f, "update") || given(f, "exchange");
   auto* const in_step = std::get_if<InStep>(&recipe);
@@ -405,7 +405,7 @@ TrainPlan plan_of(const TrainFlags& f, const Dataset& dataset, std::uint64_t wor
   require_compatible(find_system(f.like), plan.recipe, workers);
   plan.growth = parse_batch_growth(f.batch_growth);
   check_batches(plan);
-  // Of the samples that an update is made of.
+  // By the number of samples per update.
   const auto* const served = std::get_if<Served>(&plan.recipe);
   const std::uint64_t each = served != nullptr && served->shards == 0
                                  ? samples_per_update(served->ps, plan.batch, workers, hosts)

@@ -20,7 +20,7 @@ struct AxisFlag {
   bool on = false, off = false;  // of one that is a switch: --compress, --no-compress
 };
 
-// Of a run that only a time ends.
+// The number of epochs of a run that only a time ends.
 inline constexpr std::uint64_t kEndlessEpochs = 1'000'000;
 
 // Texts that are empty or "auto" are chosen by what else is given.

@@ -66,7 +66,7 @@ std::vector<ConfigEntry> read_config(const fs::path& file) {
                       file.string());
 }
 
-// The settings of the run that is resumed, but for those that were given anew.
+// Applies the settings of the resumed run, except those given on the command line.
 void apply_resumed(TrainFlags& flags, const std::vector<Option>& options,
                    const std::vector<std::string>& fixed) {
   const fs::path config = fs::path(flags.resume) / "config.toml";
@@ -79,12 +79,12 @@ void apply_resumed(TrainFlags& flags, const std::vector<Option>& options,
   apply_config(options, fixed, entries, config.string());
   flags.out = flags.resume;
 
-  // However many workers go on with it, the steps stay those of the whole run, and so does what
-  // one is made of.
+  // For any number of workers, the number of steps and the global batch stay those of the run.
   const auto is_fixed = [&](const char* name) {
     return std::ranges::find(fixed, name) != fixed.end();
   };
-  if (is_fixed("--epochs") && !is_fixed("--steps")) flags.steps = 0;  // It is asked for epochs now.
+  // Epochs replace the number of steps.
+  if (is_fixed("--epochs") && !is_fixed("--steps")) flags.steps = 0;
   if (!is_fixed("--workers") || is_fixed("--batch") || flags.global_batch != 0) return;
   if (keeps_worker_batches(recipe_of(flags))) return;
   for (const ConfigEntry& entry : entries) {
@@ -216,7 +216,8 @@ void require_fresh(const TrainFlags& flags) {
 
 namespace {
 
-// A budget of epochs is --epochs; of a time nothing else ends the run, if nothing else is said.
+// A budget in epochs sets --epochs. With a budget in time, only the time ends the run, unless
+// --epochs or --steps is given.
 void apply_budget(TrainFlags& flags, const std::vector<std::string>& fixed) {
   if (flags.budget.empty()) return;
   const TrainingBudget budget = parse_budget(flags.budget);
@@ -247,7 +248,7 @@ std::vector<ConfigEntry> gather_flags(TrainFlags& flags, const std::vector<Optio
     apply_config(options, fixed, entries, flags.config);
     for (const ConfigEntry& entry : entries) fixed.push_back("--" + entry.key);
   }
-  // How many there are is for another launcher to say, not for the run that is resumed.
+  // Another launcher decides how many workers there are, not the resumed run.
   const bool counted = place_from_environment(environment_of_this_process()).world > 1;
   if (counted || !flags.hosts.empty()) fixed.emplace_back("--workers");
   if (!flags.resume.empty()) apply_resumed(flags, options, fixed);
@@ -278,12 +279,13 @@ TrainRun::TrainRun(TrainFlags flags_, std::vector<ConfigEntry> config_, std::str
     flags.out = handed->folder;
     return;
   }
-  // Workers that were started by another launcher must find the same: theirs has the job's name.
+  // Under another launcher all workers must compute the same folder name, so it contains the job's
+  // name.
   if (flags.out.empty())
     flags.out = place.world > 1
                     ? fs::path("runs") / fmt::format("{}-{}", run_name(flags), place.job)
                     : new_run_folder(flags, "");
-  // Others may have begun already; the first of them knows whether the folder was new.
+  // Only rank 0 in its first life checks: other workers may have written to the folder already.
   if (place.rank == 0 && place.life == 1) require_fresh(flags);
 }
 
@@ -294,7 +296,7 @@ void TrainRun::use(Dataset data) {
 
 int TrainRun::processes_here() const {
   if (topology.role == ProcessRole::Alone) return 1;
-  // Where nobody says how many of them are on this host, it may be all.
+  // If the number of processes on this host is unknown, assume all.
   const bool told = topology.role == ProcessRole::Worker && place.local_world != 0;
   return static_cast<int>(told ? place.local_world : topology.processes());
 }
@@ -346,8 +348,8 @@ ExitCode TrainRun::train() {
   if (take_signals || handed) handle_signals();
   RunJournalOptions journal = journal_options(*this);
   if (topology.role == ProcessRole::Alone) journal.stop = &stop_asked;
-  // Alone, the way to another thread and back, which small models feel in every step, would be for
-  // nothing: nobody waits for this node's messages.
+  // A single worker computes inline: a compute thread would slow down small models, and no peer
+  // waits for this node's messages.
   const ExitCode code = carry_out(
       [&](Node& node) { return train_worker(node, *learner, plan, journal, result); }, false);
   const bool ended = code == ExitCode::kOk || code == ExitCode::kStopped;

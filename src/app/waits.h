@@ -1,4 +1,5 @@
-// Who of a process stays awake while its worker waits for others, and whether it keeps its core.
+// Which threads of a process spin while its worker waits for others, and whether they keep their
+// cores.
 #pragma once
 
 #include <string>
@@ -8,8 +9,8 @@
 namespace shoal {
 
 // `waits`: --wait-mode. `computing`: the threads that compute, of all processes of the job here.
-// Where they are more than the cores somebody else needs the core of whoever waits; where they are
-// half as many, what talks has a core of its own.
+// If there are more threads than cores, a waiting thread occupies a core that another one needs; if
+// there are at most half as many, the communication thread has its own core.
 Awake who_stays_awake(const std::string& waits, int computing, int cores);
 
 // `wish`: --cores. `threads`: those of one process that compute, of `computing`. Only one that is

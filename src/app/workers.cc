@@ -44,7 +44,7 @@ std::vector<std::string> own_command() {
   std::vector<std::string> words{fs::read_symlink("/proc/self/exe").string()};
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::string word;
-  std::getline(file, word, '\0');  // as whoever started it called it
+  std::getline(file, word, '\0');  // the name by which it was started
   while (std::getline(file, word, '\0')) words.push_back(word);
   return words;
 }
@@ -97,7 +97,7 @@ LaunchOptions launch_options(const TrainRun& run) {
   o.policy.restarts = run.flags.restarts;
   o.policy.only_killed = true;
   o.policy.stopped = static_cast<int>(ExitCode::kStopped);
-  o.kill_others = true;  // The state that a failed step began with may be no good: nobody saves it.
+  o.kill_others = true;  // The state before a failed step may be invalid: it is not saved.
   o.processes.grace = kStopLimit;
   o.tag = false;
   o.raw = true;

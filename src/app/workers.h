@@ -35,7 +35,7 @@ enum class ProcessRole : std::uint8_t {
 struct ProcessTopology {
   ProcessRole role = ProcessRole::Alone;
   RankCount workers;
-  std::uint32_t servers = 0;  // processes of their own, after the workers
+  std::uint32_t servers = 0;  // separate processes, after the workers
   std::uint64_t hosts = 1;    // as far as the launcher says
   std::uint64_t processes() const { return workers.most + servers; }
 };
@@ -43,7 +43,7 @@ struct ProcessTopology {
 // ConfigError where they contradict each other.
 ProcessTopology topology_of(const TrainFlags& flags, const Place& place, bool launched);
 
-// What the launcher has found out for its workers.
+// Results that the launcher hands on to its workers.
 struct LauncherHandoff {
   std::string folder;  // of the run
   ComputeChoice compute;
@@ -60,7 +60,7 @@ ExitCode launch_workers(const TrainRun& run);
 // Takes part in the job as one of its workers, with this program.
 ExitCode work_in_job(TrainRun& run, const NodeProgram& program);
 
-// What the workers have left behind becomes the result of the run, as if it had been made here.
+// Makes the result of the run from the files that the workers have written.
 // REQUIRES: the run has its learner.
 void take_result(TrainRun& run);
 

@@ -21,7 +21,7 @@ std::string words_of(const std::vector<std::string>& words, std::string_view las
   return text;
 }
 
-// "--algorithm gossip, pairs" takes in "--algorithm tree".
+// Adds "--algorithm tree" to "--algorithm gossip, pairs".
 void note_home(std::vector<std::string>& homes, const std::string& flag) {
   const std::size_t space = flag.find(' ');
   for (std::string& home : homes) {
@@ -128,7 +128,7 @@ std::string choices_of(const Recipe& recipe) {
   return text;
 }
 
-// Axes that go with other choices than those made.
+// Refuses axes that go with other choices than those of the recipe.
 [[noreturn]] void refuse(const Recipe& recipe, const std::vector<AxisValue>& foreign) {
   std::vector<std::string> flags, homes;
   for (const AxisValue& axis : foreign) {

@@ -15,7 +15,7 @@ namespace shoal {
 struct Axis {
   std::string name;  // "exchange": its flag is --exchange
   std::string help;
-  std::vector<std::string> choices;  // all, or some where `open`; none: it is a number or a switch
+  std::vector<std::string> choices;  // all or some of them; empty for a number or a switch
   std::string range;                 // of a number: "a whole number from 1 on"
   bool is_switch = false;
   bool decides = false;                // which other axes a recipe has
@@ -29,11 +29,11 @@ struct AxisValue {
   std::string name;
   std::string value;
 };
-// In any order. Throws ConfigError for a value that the axis does not take, and for axes that the
-// recipe does not have: which these are, what they go with, and what to do.
+// Sets the axes, in any order. Throws ConfigError for a value that an axis does not take, and for
+// axes that the recipe does not have; the message says which choices these axes go with.
 void set_axes(Recipe& recipe, const std::vector<AxisValue>& values);
 
-// Those that the recipe has with their values; before them some that are derived.
+// The axes of the recipe with their values, after some derived ones.
 std::vector<std::pair<std::string, std::string>> axes_of(const Recipe& recipe);
 // The value of one axis; empty: the recipe does not have it.
 std::string axis_of(const Recipe& recipe, std::string_view name);

@@ -1,9 +1,9 @@
 // Which choices of a recipe exclude each other: a table for each kind of training, with the reason
-// and the nearest choice that works. Recipes are checked before anything starts; docs/systems.md
+// and the nearest choice that works. Recipes are checked before training starts; docs/systems.md
 // has the same tables.
 //
-// Only reasons of mathematics and mechanism are here. Settings that belong to another choice cannot
-// be said (recipe.h), and a number out of its range is refused where its text is read.
+// The reasons are mathematical or technical. Settings of another choice cannot be expressed
+// (recipe.h), and the reader of a number refuses it if it is out of range.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace shoal {
 
-// One of one kind of training.
+// An exclusion in one kind of training.
 template <class Kind>
 struct ExclusionOf {
   std::string_view what;     // "--update root with --exchange ring"
@@ -26,13 +26,14 @@ struct ExclusionOf {
   bool (*broken)(const Kind& recipe, std::uint64_t workers);
   void (*mend)(Kind& recipe, std::uint64_t workers);
 };
-// Later rows may assume that earlier ones hold. No mending breaks a row above but those that the
-// next round mends towards fewer choices, so that rounds come to an end (the test tries them all).
+// Later rows may assume that earlier ones hold. Mending a row may break only those rows above it
+// that the next round mends towards fewer choices, so that the rounds end (the test tries all of
+// them).
 std::span<const ExclusionOf<InStep>> rules_in_step();
 std::span<const ExclusionOf<Served>> rules_served();
 std::span<const ExclusionOf<Decentral>> rules_decentral();
 
-// One of any kind.
+// An exclusion in any kind of training.
 struct Exclusion {
   std::string_view what;
   std::string_view why;
@@ -44,7 +45,7 @@ struct Exclusion {
   bool broken(const Recipe& recipe, std::uint64_t workers) const {
     return is_broken(rule, recipe, workers);
   }
-  // REQUIRES: it is broken.
+  // REQUIRES: the recipe breaks the rule.
   void mend(Recipe& recipe, std::uint64_t workers) const { do_mend(rule, recipe, workers); }
 };
 std::span<const Exclusion> exclusions();
@@ -54,9 +55,9 @@ struct Violation {
   std::string instead;  // flags that mend this one: "--exchange tree"
 };
 
-// The rules that a recipe breaks with so many workers, in the order of the table.
+// The rules that a recipe breaks with this number of workers, in the order of the table.
 std::vector<Violation> check(const Recipe& recipe, std::uint64_t workers);
-// The recipe mended until nothing is broken; one that passes stays as it is.
+// Mends the recipe until it breaks no rule; a recipe without violations is returned unchanged.
 Recipe nearest(Recipe recipe, std::uint64_t workers);
 
 // Throws ConfigError: too few workers for the system, or a violation, with reason and flags.

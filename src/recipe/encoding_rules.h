@@ -1,4 +1,4 @@
-// What the rules_*.cc ask of a recipe's encodings. Private to these files.
+// Predicates on encodings, for rules_*.cc.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace shoal {
 
 inline bool has_lists(const Encoding& e) { return traits(e).lists; }
-// Kylix sends what is not zero: numbers that were zero must come back as zero.
+// Kylix sends only nonzero elements, so decoding must return zero for zero.
 inline bool leaves_zeros(const Encoding& e) { return traits(e).leaves_zeros || traits(e).lists; }
 inline bool chooses(const auto& r) { return traits(r.encode.as).chooses; }
 template <class Kind, class Test>

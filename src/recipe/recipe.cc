@@ -7,7 +7,7 @@
 namespace shoal {
 namespace {
 
-// The names of other kinds than InStep, which has one for each updater.
+// InStep has a name for each updater, other kinds have one.
 std::vector<std::string> updates() {
   std::vector<std::string> names(kUpdaterNames.all().begin(), kUpdaterNames.all().end());
   for_each_alternative<Recipe>([&](const auto& kind) {

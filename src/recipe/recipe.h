@@ -1,9 +1,10 @@
-// Recipe: how one training job is spread over its workers. A plain value: one kind of training with
-// the settings of that kind. A system of the literature is a recipe with a name (registry.h).
+// Recipe: how a training job is distributed over its workers: one kind of training with the
+// settings of that kind, as a plain value. A system of the literature is a recipe with a name
+// (registry.h).
 //
 //   InStep     workers compute one step together           sync/in_step.h
 //   Served     through parameter servers                   ps/served_recipe.h
-//   Decentral  each worker has a model of its own          decentral/options.h
+//   Decentral  each worker has its own model               decentral/options.h
 #pragma once
 
 #include <cstdint>
@@ -19,8 +20,8 @@ namespace shoal {
 
 using Recipe = std::variant<InStep, Served, Decentral>;
 
-// First `update`, which chooses the kind, and of InStep the updater; then those of the kind.
-// Another kind takes over the settings that both have.
+// First `update`, which chooses the kind, and for InStep also the updater; then the settings of the
+// kind. A change of the kind keeps the values of settings that both kinds have.
 std::vector<Setting> settings_of(Recipe& recipe);
 
 template <class Kind>
@@ -42,21 +43,21 @@ inline Encode& encode_of(Recipe& recipe) {
 // Whether workers wait for each other: "sync", "bounded" or "async".
 std::string_view schedule_of(const Recipe& recipe);
 
-// A worker's batch stays as it is when workers come and go, and not that of all.
+// When workers come and go, the batch per worker stays constant, not the global batch.
 bool keeps_worker_batches(const Recipe& recipe);
 
-// Processes that are only servers.
+// The number of separate server processes.
 inline std::uint32_t servers_of(const Recipe& recipe) {
   const auto* const served = std::get_if<Served>(&recipe);
   return served == nullptr ? 0 : served->ps.servers;
 }
-// Logical shards with one fixed order of sums; 0: none.
+// The number of logical shards, which are summed in a fixed order; 0: none.
 std::uint32_t shards_of(const Recipe& recipe);
 
-// Whether the learner is asked for factors of fully connected layers.
+// Whether the learner must provide factors of fully connected layers.
 bool takes_factors(const Recipe& recipe);
 
-// Each worker has batches of its own, and nothing is exchanged bucket by bucket.
+// Each worker has its own batches, and gradients are not exchanged in buckets.
 inline bool by_worker(const Recipe& recipe) { return !is<InStep>(recipe); }
 
 }  // namespace shoal

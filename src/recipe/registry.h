@@ -1,8 +1,9 @@
 // The registry: every system of the literature that `--like` takes, as data. A system is a recipe
-// with a name and a citation, and what else it fixes; what carries it out is sync.h or served.h.
+// with a name, a citation, and defaults of other options. sync.h, served.h or worker.h (decentral)
+// executes it.
 //
-// A new one is an entry in registry.cc; an axis that no system had before is a field of Recipe with
-// a default that leaves the others as they are, and a row in axes.cc.
+// A new system is an entry in registry_sync.cc, registry_served.cc or registry_decentral.cc. If it
+// needs a new setting, add a field with a default to the options of its kind (recipe.h).
 #pragma once
 
 #include <cstdint>
@@ -16,26 +17,26 @@
 
 namespace shoal {
 
-// Of gradients: each tensor is a bucket of its own, or all of them are one.
+// Buckets of gradients: one for each tensor, or one for all tensors.
 inline constexpr Bytes kEachTensor{1};
 inline constexpr Bytes kOneBucket{std::uint64_t{1} << 62U};
 
 struct System {
   std::string_view name;
-  std::vector<std::string_view> aliases = {};  // the same thing under other names
-  int year = 0;                                // 0: not of the literature
+  std::vector<std::string_view> aliases = {};  // other names of the system
+  int year = 0;                                // 0: not from the literature
   std::string_view citation;
-  std::string_view reference = {};  // "doi:..", "arXiv:.."; empty: there is none
+  std::string_view reference = {};  // "doi:..", "arXiv:.."; or empty
   std::string_view sentence;
-  // The axes, and defaults of what is no axis.
+  // The axes, and defaults of other options.
   Recipe recipe;
   Bytes bucket_bytes{1 << 20};
-  // Takes what costs least where it runs: buckets tuned from that size on; between hosts everyone
-  // updates, by the exchange that the links ask for.
+  // Adapts to the cluster: buckets are tuned, beginning with that size; between hosts each worker
+  // updates everything, after the cheapest exchange.
   bool adapts = false;
   std::string_view optimizer = {};  // empty: by the model
-  double eta_times = 1;             // the optimizer's usual step size, where none is given
-  // What it needs.
+  double eta_times = 1;             // factor of the optimizer's usual learning rate
+  // The fewest workers.
   std::uint64_t workers_min = 1;
 };
 

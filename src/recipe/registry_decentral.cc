@@ -1,4 +1,4 @@
-// Systems whose workers have models of their own, which meet.
+// Systems in which each worker has its own model, and models are combined.
 #include "recipe/registry_families.h"
 
 namespace shoal {

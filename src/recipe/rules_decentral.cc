@@ -1,4 +1,4 @@
-// What excludes what among workers that have each a model of their own.
+// Choices that exclude each other if each worker has its own model.
 #include <algorithm>
 
 #include "recipe/compatibility.h"

@@ -1,4 +1,4 @@
-// What excludes what among workers that compute one step together.
+// Choices that exclude each other if workers compute one step together.
 #include <algorithm>
 
 #include "recipe/compatibility.h"

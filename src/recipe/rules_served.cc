@@ -1,4 +1,4 @@
-// What excludes what in training through parameter servers.
+// Choices that exclude each other in training with parameter servers.
 #include <algorithm>
 
 #include "ps/shard_map.h"

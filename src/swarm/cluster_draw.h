@@ -1,5 +1,4 @@
-// What the workloads of the swarm share: the clusters that they run on, and the flags of a recipe
-// that was drawn.
+// Shared by the swarm's workloads: drawn clusters, and the flags of a drawn recipe.
 #pragma once
 
 #include <cstddef>

@@ -23,7 +23,7 @@ struct DecentralJob {
   QuadraticOptions problem;
   DecentralOptions options;
   std::uint64_t samples = 0;
-  // Of those who saw the end, by the view that they saw it in.
+  // The results of workers that reached the end, by the view in which they did.
   std::map<Generation, std::vector<std::vector<float>>> results;
   std::uint64_t applied_least = ~std::uint64_t{0};
   std::uint64_t applied_most = 0;
@@ -111,7 +111,7 @@ AlgorithmChoice draw_algorithm(Random& random, std::size_t P) {
   return choice;
 }
 
-// What is on its way of models that meet in a way that can be encoded, or of gradients.
+// Draws the encoding of models, or of gradients, for algorithms that can encode.
 void draw_encoding(Random& random, DecentralJob& job) {
   const AlgorithmChoice& choice = job.options.recipe.algorithm;
   const auto* const mixing = std::get_if<NeighboursSettings>(&choice);
@@ -122,7 +122,7 @@ void draw_encoding(Random& random, DecentralJob& job) {
   if (std::holds_alternative<StreamSettings>(choice))
     std::ranges::copy(swarm_encodings(&SwarmExample::streams), std::back_inserter(some));
   job.options.recipe.encode.as = parse_encoding(some[random.below(some.size())]);
-  job.problem.dimensions = Elements(random.between(64, 160));  // Shorter pieces go as they are.
+  job.problem.dimensions = Elements(random.between(64, 160));  // Shorter pieces are not encoded.
 }
 
 }  // namespace
@@ -147,7 +147,7 @@ Scenario decentral_scenario(Seed seed) {
   job->options.eta = shorter * (0.02 + 0.08 * random.uniform());
   job->options.recipe.exchange = static_cast<Exchange>(random.between(1, kExchanges - 1));
   job->options.evaluate = random.chance(0.5);
-  // An audited meeting that is late takes passes of its own, apart from the update.
+  // An audited late meeting takes separate passes, not the pass of the update.
   Random audit(seed, Purpose::Recipe, 2);
   job->options.audit = overlap_steps(job->options.recipe.algorithm) == 0 || audit.chance(0.5);
   Random encoding(seed, Purpose::Recipe, 1);  // so that all else stays as it was drawn

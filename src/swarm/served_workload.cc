@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Of a shard's parameters those that samples change: all, or a part, as of embeddings. Never none.
+// The parameters of a shard that samples change: all, or a part, as of embeddings; at least one.
 std::uint64_t used(const ShardCut& cut, std::uint64_t part) {
   return (cut.n.value() + part - 1) / part;
 }
@@ -62,11 +62,11 @@ class Tally final : public Learner {
   std::uint64_t part_;
 };
 
-// What the whole world knows, and no node.
+// Facts about the whole world, which no node knows.
 struct ServedJob {
   ServedOptions served;
   Elements N;
-  std::uint64_t part = 1;  // of the parameters are used, one in so many
+  std::uint64_t part = 1;  // one of this many parameters is used
   std::uint64_t samples = 0;
   std::vector<float> result;
   std::size_t results = 0;
@@ -198,7 +198,7 @@ void draw_pace(Random& random, ParameterServerOptions& ps) {
   ps.fetch = fetch::Every{static_cast<std::uint32_t>(random.between(1, 4))};
 }
 
-// What is pushed at once, of what goes with the consistency.
+// Draws a filter that the consistency allows.
 void draw_parts(Random& random, ParameterServerOptions& ps) {
   const Consistency& c = ps.consistency;
   ps.compress = random.chance(0.2);
@@ -219,7 +219,7 @@ void draw_parts(Random& random, ParameterServerOptions& ps) {
   }
 }
 
-// What pushes and parameters are on their way: so that nothing is lost of counts, or waits.
+// Draws encodings of pushes and parameters under which counts stay exact and nothing waits.
 void draw_encodings(Random& random, ServedJob& job) {
   static const std::vector<std::string> kPulls = swarm_encodings(&SwarmExample::pulls);
   if (random.chance(0.3)) job.served.ps.pulls = parse_encoding(kPulls[random.below(kPulls.size())]);
@@ -231,7 +231,7 @@ void draw_encodings(Random& random, ServedJob& job) {
     std::erase_if(some, [](const std::string& text) { return parse_encoding(text).feedback; });
   job.served.encode.as = parse_encoding(some[random.below(some.size())]);
   if (random.chance(0.2)) job.served.encode.after = 2 * random.uniform();
-  job.N = Elements(random.between(64, 400));  // Shorter pieces go as they are.
+  job.N = Elements(random.between(64, 400));  // Shorter pieces are not encoded.
 }
 
 void draw_groups(Random& random, ParameterServerOptions& ps, std::size_t nodes) {

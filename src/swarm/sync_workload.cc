@@ -20,7 +20,7 @@ struct SyncJob {
   QuadraticOptions problem;
   SyncOptions sync;
   std::uint64_t samples = 0;  // in the dataset
-  std::vector<float> result;  // of whoever ended last
+  std::vector<float> result;  // of the worker that ended last
   std::size_t results = 0;
 };
 
@@ -54,7 +54,7 @@ void draw_recipe(Random& random, InStep& recipe) {
   recipe.balance = random.chance(0.3) ? Balance::Auto : Balance::Even;
   if (random.chance(0.2)) recipe.epoch_fraction = 0.75;
   if (random.chance(0.5)) return;
-  // What only the sharded update can do.
+  // Settings that only the sharded update supports.
   recipe.updater = Updater::Owners;
   recipe.accumulate = 1;
   const std::uint64_t policy = random.below(4);
