@@ -1,9 +1,9 @@
-// adacomp: of each bin those elements that reach its largest once the latest gradient is added
+// adacomp: the elements of each bin that would reach its largest if the latest gradient were added
 // again: |e + 2 g| >= max |e + g|. Chen et al., "AdaComp: adaptive residual gradient compression
 // for data-parallel distributed training", AAAI 2018, arXiv:1712.02679. The residual is kept.
 //
-// Sent is the sign of e + g, for the mean of the bins' largest. How many are sent adapts itself;
-// expected() takes it for five of a bin.
+// Sent are the signs of e + g, and the mean of the bins' largest elements as their magnitude. The
+// number of sent elements adapts to the gradients; expected() assumes five per bin.
 #pragma once
 
 #include "codec/traits.h"

@@ -25,7 +25,7 @@ SHOAL_INLINE inline float float_of(std::uint32_t bits) { return std::bit_cast<fl
 SHOAL_INLINE inline std::uint32_t magnitude(float x) { return bits_of(x) & 0x7fff'ffffU; }
 SHOAL_INLINE inline bool is_finite(float x) { return magnitude(x) < kInfinityBits; }
 
-// Of all values, as bits; 0 of none.
+// The largest magnitude of all values, as bits; 0 without values.
 std::uint32_t largest_magnitude(std::span<const float> values, Width width);
 // In double precision, the same bits for every width.
 double sum_of_squares(std::span<const float> values, Width width);
@@ -33,13 +33,13 @@ double sum_of_squares(std::span<const float> values, Width width);
 // DataError for the first NaN or infinity; `largest` is the largest magnitude, or anything larger.
 void refuse_if_not_finite(std::uint32_t largest, std::span<const float> values);
 
-// What every encode requires.
+// Checks the requirements of every encode.
 inline void require_room(const Codec& codec, const Source& source, std::span<std::byte> out) {
   SHOAL_CHECK_LT(source.values.size(), std::size_t{1} << 31U, "cut it into smaller pieces");
   SHOAL_CHECK_GE(out.size(), codec.bound(source.values.size()));
 }
 
-// Writes numbers one behind the other. REQUIRES: there is room, which bound() sees to.
+// Writes numbers one after the other. REQUIRES: there is room; bound() guarantees it.
 class Writer {
  public:
   explicit Writer(std::span<std::byte> out) : begin_(out.data()), at_(out.data()) {}

@@ -1,6 +1,7 @@
-// dgc: what Deep Gradient Compression does around the choice of the largest. Lin, Han, Mao, Wang,
-// Dally, "Deep gradient compression: reducing the communication bandwidth for distributed
-// training", ICLR 2018, arXiv:1712.01887. The choice itself is that of topk (codec/topk.cc).
+// dgc: Deep Gradient Compression, the steps around the choice of the largest elements. Lin, Han,
+// Mao, Wang, Dally, "Deep gradient compression: reducing the communication bandwidth for
+// distributed training", ICLR 2018, arXiv:1712.01887. The choice itself is that of topk
+// (codec/topk.cc).
 //
 // The caller keeps u and v, as long as the gradient, for each worker. A step:
 //

@@ -13,8 +13,8 @@ void dgc_gather(std::span<float> u, std::span<float> v, std::span<const float> g
 // u = 0 wherever `in` sends something. REQUIRES: the codec is sparse.
 void dgc_forget(const Codec& codec, std::span<const std::byte> in, std::span<float> u);
 
-// What a worker's gradient is multiplied by, so that the sum of all has a norm of about `threshold`
-// at most: each may have threshold / sqrt(workers). REQUIRES: threshold > 0.
+// The factor that clips a worker's gradient, so that the sum of all has a norm of at most about
+// `threshold`: each may have threshold / sqrt(workers). REQUIRES: threshold > 0.
 double dgc_clip(double norm, double threshold, std::uint64_t workers);
 
 // The part that is sent in an epoch, counted from 0, on the way to `ratio`: 0.25, 0.0625, 0.0156,

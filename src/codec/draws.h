@@ -1,9 +1,9 @@
 // Private to src/codec: a random number for each element, cheap and in any order.
 //
-// Philox2x32-10 (Salmon et al., SC 2011, as in base/random.h), of which loops over vectors are
-// made: a block of 64 bits serves two elements. Its key and half of its counter come from one draw
-// of Philox4x64 by the DrawKey, the other half is the element's place: streams of two keys are the
-// same with a probability of 2^-64.
+// Philox2x32-10 (Salmon et al., SC 2011, as in base/random.h), which compiles to loops over
+// vectors: a block of 64 bits serves two elements. Its key and half of its counter come from one
+// draw of Philox4x64 by the DrawKey, the other half is the element's position: streams of two keys
+// are the same with a probability of 2^-64.
 #pragma once
 
 #include "base/random.h"
@@ -14,7 +14,7 @@ namespace shoal {
 
 class Draws {
  public:
-  // Random numbers of elements come in groups of so many.
+  // The random numbers of elements come in groups of this size.
   static constexpr std::size_t kGroup = 64;
 
   explicit Draws(const DrawKey& key) {
@@ -24,8 +24,9 @@ class Draws {
     stream_ = static_cast<std::uint32_t>(both >> 32U);
   }
 
-  // u[i] is uniform in [0, 1), a multiple of 2^-24, for the m elements from place `at` on. Writes
-  // whole groups. REQUIRES: at is a multiple of kGroup; u has room for m, rounded up to kGroup.
+  // u[i] is uniform in [0, 1), a multiple of 2^-24, for the m elements from position `at` on.
+  // Writes whole groups. REQUIRES: at is a multiple of kGroup; u has room for m, rounded up to
+  // kGroup.
   SHOAL_INLINE void uniforms(std::size_t at, std::size_t m, float* u) const {
     constexpr std::size_t kHalf = kGroup / 2;
     for (std::size_t group = 0; group < m; group += kGroup) {

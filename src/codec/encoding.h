@@ -1,12 +1,12 @@
-// Encoding: what is sent in place of numbers: a method with its settings, and whether the residual
-// is kept. A plain value. Text forms:
+// Encoding: a method with its settings, and whether the residual is kept, as a plain value. Text
+// forms:
 //
-//   topk:0.01          a method of the list (codec/encodings.h), its parameters behind colons
-//   topk:0.01+ef       error feedback: what was not sent is added to the next gradient
+//   topk:0.01          a method of the list (codec/encodings.h), its parameters after colons
+//   topk:0.01+ef       error feedback: the residual is added to the next gradient
 //   topk:0.01+ef+zstd  the bytes are compressed once more
 //
-// Parameters that are left out have their defaults. Methods that need the residual, as their papers
-// have it, always keep it: there +ef is understood. `shoal systems --markdown` prints all methods.
+// Omitted parameters have their defaults. Methods that need the residual always keep it, as their
+// papers do: they imply +ef. `shoal systems --markdown` prints all methods.
 #pragma once
 
 #include <string>
@@ -26,7 +26,7 @@ struct Encoding {
   bool operator==(const Encoding&) const = default;
 };
 
-// ConfigError, with the text and what is allowed, for anything else than the forms above.
+// For any other text, throws ConfigError with the text and the allowed forms.
 Encoding parse_encoding(std::string_view text);
 // The text form, with all settings.
 std::string to_string(const Encoding& encoding);
@@ -34,13 +34,13 @@ std::string to_string(const Encoding& encoding);
 EncodingTraits traits(const Encoding& encoding);
 EncodingExamples examples(const Encoding& encoding);
 
-// Methods of which make_codec makes something: all that have make().
+// Methods for which make_codec returns a codec: all that have make().
 bool has_codec(const Encoding& encoding);
 // REQUIRES: has_codec; parse_encoding would take it; width is at most widest().
 std::unique_ptr<Codec> make_codec(const Encoding& encoding, Width width);
 std::unique_ptr<Codec> make_codec(const Encoding& encoding);  // with the widest
 
-// What it is in an epoch, counted from 0: some begin in another way.
+// The encoding in an epoch, counted from 0: some begin with other settings.
 Encoding at_epoch(const Encoding& encoding, double epoch);
 
 // ---- The list, for tables, benchmarks and draws
@@ -55,7 +55,7 @@ struct EncodingRow {
 };
 // In the order of the list.
 const std::vector<EncodingRow>& encoding_rows();
-// What `text` says of each, but for empty texts.
+// The nonempty texts that `text` selects from the examples of each encoding.
 template <class F>
 std::vector<std::string> encoding_texts(F text) {
   std::vector<std::string> texts;

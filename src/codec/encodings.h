@@ -26,7 +26,7 @@
 
 namespace shoal {
 
-// Tables have this order. The first one sends numbers as they are.
+// Tables have this order. The first one does not encode.
 using EncodingMethod =
     std::variant<Fp32, Fp16, Bf16, Fixed16, Flexpoint, Onebit, Twobit, Terngrad, Qsgd, Dorefa,
                  Strom, Dryden, Adacomp, Topk, Randomk, Dgc, Powersgd, Sfb, Poseidon, AutoEncoding>;

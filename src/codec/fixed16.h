@@ -1,9 +1,9 @@
-// fixed16: fixed point of 16 bits, IL before the point (the sign included) and FL = 16 - IL behind
-// it, rounded by chance. Gupta, Agrawal, Gopalakrishnan, Narayanan, "Deep learning with limited
-// numerical precision", ICML 2015, arXiv:1502.02551.
+// fixed16: fixed point of 16 bits, IL before the binary point (including the sign) and FL = 16 - IL
+// after it, rounded at random. Gupta, Agrawal, Gopalakrishnan, Narayanan, "Deep learning with
+// limited numerical precision", ICML 2015, arXiv:1502.02551.
 //
 // Written: 2 bytes an element. From -2^(IL-1) to 2^(IL-1) - 2^-FL the mean error is 0, and no error
-// reaches 2^-FL; what lies outside becomes the nearest end.
+// reaches 2^-FL; values outside become the nearest end.
 #pragma once
 
 #include "codec/traits.h"

@@ -21,10 +21,10 @@ float flexpoint_encode(std::span<const float> values, int exponent, std::span<st
 // The largest magnitudes of a tensor in its last 16 steps. A plain value.
 class ExponentHistory {
  public:
-  // With room for twice the largest that is to be expected: the largest seen, or three standard
-  // deviations above the mean where that is more. None before the first.
+  // The exponent with room for twice the expected largest magnitude: the largest seen, or three
+  // standard deviations above the mean where that is more. None before the first.
   std::optional<int> predict() const;
-  // What an encoding with `exponent` met. An overflow makes all that was seen before worthless.
+  // Adds the largest magnitude of an encoding with `exponent`. An overflow discards the history.
   void saw(float largest, int exponent);
 
  private:

@@ -1,4 +1,4 @@
-// fp32: the numbers as they are: a codec like the others, so that callers need no case for it.
+// fp32: the unchanged numbers, as a codec like the others, so that callers need no special case.
 #pragma once
 
 #include "codec/traits.h"

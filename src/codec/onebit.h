@@ -3,7 +3,7 @@
 // data-parallel distributed training of speech DNNs", Interspeech 2014.
 //
 // Written: for each block the two means, then the signs: 1.125 bits an element. Makes sense with
-// error feedback only; without, small elements beside large ones are overstated for ever.
+// error feedback only; without, small elements next to large ones are overstated in every step.
 // Deviation: the paper has its means by columns of a matrix, here they are by blocks.
 #pragma once
 

@@ -2,7 +2,7 @@
 //
 // Elements go by blocks of kBlock. A block of m becomes W = ceil(m * bits / 32) words of 32 bits;
 // code i goes to word i % W, at bit i / W * bits. So neighbours go to different words at the same
-// place, and both directions are plain loops over vectors of any width, without a single shuffle.
+// bits, and both directions are plain loops over vectors of any width, without a single shuffle.
 #pragma once
 
 #include <algorithm>
@@ -17,14 +17,14 @@ inline constexpr std::size_t kBlock = 512;
 constexpr std::size_t blocks_of(std::size_t n) { return (n + kBlock - 1) / kBlock; }
 // REQUIRES: m <= kBlock.
 constexpr std::size_t words_of(std::size_t m, unsigned bits) { return (m * bits + 31) / 32; }
-// Of all blocks of n elements, with `head` bytes in front of each.
+// The bytes of all blocks of n elements, with `head` bytes in front of each.
 constexpr std::size_t packed_size(std::size_t n, unsigned bits, std::size_t head) {
   const std::size_t full = n / kBlock * words_of(kBlock, bits) + words_of(n % kBlock, bits);
   return full * 4 + blocks_of(n) * head;
 }
 
-// Eight elements side by side, for loops that must not go through memory: the compiler makes them
-// of whatever vectors there are, with the same bits.
+// Eight elements side by side, for loops that must not go through memory: the compiler uses any
+// available vectors, with the same bits.
 inline constexpr std::size_t kEight = 8;
 using Bits = std::uint32_t __attribute__((vector_size(4 * kEight)));
 using Ints = std::int32_t __attribute__((vector_size(4 * kEight)));
@@ -71,7 +71,7 @@ SHOAL_INLINE inline bool unpack(const std::byte* in, std::size_t m, std::uint32_
   return behind == 0;
 }
 
-// Of codes that are 0: nothing, 1: size, 2: -size. (3 is none, and gives nothing.)
+// The value of a code: 0 for 0, size for 1, -size for 2 (3 is not a code, and gives 0).
 SHOAL_INLINE inline float ternary(std::uint32_t code, float size) {
   const auto one = static_cast<std::int32_t>(code & 1U) - static_cast<std::int32_t>(code >> 1U);
   return static_cast<float>(one) * size;

@@ -1,9 +1,9 @@
-// qsgd: one of `levels` parts of the norm, by chance. Alistarh, Grubic, Li, Tomioka, Vojnovic,
-// "QSGD: communication-efficient SGD via gradient quantization and encoding", NeurIPS 2017,
-// arXiv:1610.02132.
+// qsgd: one of `levels` levels of the norm, rounded at random. Alistarh, Grubic, Li, Tomioka,
+// Vojnovic, "QSGD: communication-efficient SGD via gradient quantization and encoding", NeurIPS
+// 2017, arXiv:1610.02132.
 //
-// Norms are of blocks of 512 elements (the paper's buckets). The mean of what is decoded is what
-// was encoded; its variance is at most min(m / s^2, sqrt(m) / s) norm^2 for m elements and s
+// Norms are of blocks of 512 elements (the paper's buckets). Decoded values have the encoded ones
+// as their mean; their variance is at most min(m / s^2, sqrt(m) / s) norm^2 for m elements and s
 // levels.
 //   qsgd:S         for each block the norm, then sign and level in 2, 4, 8 or 16 bits (qsgd.cc)
 //   qsgd:S:elias   the norm, then for each level above 0 the gap, the sign and the level, gap and
@@ -59,8 +59,8 @@ struct Qsgd {
 // The codec with codes of Elias; qsgd_elias.cc.
 std::unique_ptr<Codec> make_qsgd_elias(std::uint32_t levels, Width width);
 
-// What both forms share. Levels of one block that begins at place `at`, level << 1 | sign; returns
-// the norm. REQUIRES: m <= 512; all are finite.
+// Shared by both forms: computes the levels of a block that begins at position `at`, level << 1 |
+// sign; returns the norm. REQUIRES: m <= 512; all are finite.
 float qsgd_levels(const float* x, std::size_t m, std::uint32_t levels, const Draws& draws,
                   std::size_t at, Width width, std::uint32_t* codes);
 // sum += the elements, where a level is `unit`.

@@ -2,17 +2,17 @@
 // strategies for improving communication efficiency", 2016, arXiv:1610.05492 (random mask); with
 // error feedback: Stich, Cordonnier, Jaggi, NeurIPS 2018.
 //
-// Written: where the draws begin (8 bytes), then k values. Places follow from the draws, so equal
-// keys choose equal places, and encoded forms can be added up as they are: let the key know the
-// step and the piece, not the worker. Values are multiplied by the size of their part, which makes
-// the mean of what is decoded what was encoded; with error feedback they are sent as they are,
-// since what is multiplied by n/k and subtracted again would grow without end. What is too large
-// for a float then becomes the largest.
-// Places may be held for some steps: the encoder then keeps the key (encoded/encoder.h), and lists
-// need no places on their way (encoded/kylix.h). The step size must be small enough for that: with
-// error feedback an element waits about hold / ratio steps and comes with all of them at once,
-// without it what is multiplied is so for all steps that it is held.
-// Deviation: one of each part instead of k of all, which has the same mean, and less variance.
+// Written: the start of the draws (8 bytes), then k values. Positions follow from the draws, so
+// equal keys choose equal positions, and encoded forms can be summed without decoding: make the key
+// from the step and the piece, not from the worker. Values are multiplied by the size of their
+// part, so that decoded values have the encoded ones as their mean; with error feedback they are
+// not multiplied, because a residual from which n/k times the value is subtracted would grow
+// without bound. Products too large for a float become the largest float.
+// Positions may be held for some steps: the encoder then keeps the key (encoded/encoder.h), and
+// lists need no positions in their messages (encoded/kylix.h). The step size must be small enough
+// for that: with error feedback an element waits about hold / ratio steps and is then sent with the
+// sum of all; without it, an element is multiplied in all steps in which it is held.
+// Deviation: one element of each part instead of k of all, with the same mean and less variance.
 #pragma once
 
 #include "codec/traits.h"

@@ -31,16 +31,17 @@ Places largest(std::span<const float> values, std::size_t k, Width width);
 Places largest_of_sum(std::span<const float> a, std::span<const float> b, std::span<float> sum,
                       std::size_t k, Width width);
 
-// As many as `ratio` of the n elements, rounded, but one at least. REQUIRES: 0 < ratio <= 1.
+// The number of elements that `ratio` selects from n, rounded, at least 1. REQUIRES: 0 < ratio <=
+// 1.
 std::size_t count_of(double ratio, std::size_t n);
 
 namespace detail {
 // Bits of a positive float that about `part` of `keys` reach, rather too low than too high: with
 // each try lower. At least 1, so that no zero does. Reorders the keys.
 std::uint32_t estimate_threshold(std::span<std::uint32_t> keys, double part, unsigned attempt);
-// Of `keys`, which belong to `at`, the k largest stay; of equal ones those that come first.
+// Keeps the k largest of `keys`, which belong to `at`; of equal ones the first.
 void keep_largest(Places& at, std::span<const std::uint32_t> keys, std::size_t k);
-// Places of a sample: one of each part of n elements, none twice.
+// Positions of a sample: one from each part of n elements.
 Places sample_of(std::size_t n);
 }  // namespace detail
 

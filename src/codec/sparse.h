@@ -1,8 +1,8 @@
-// Private to src/codec: places of elements as gaps, and what codecs that send a few of them share.
+// Private to src/codec: positions of elements as gaps, shared by codecs that send few elements.
 //
-// A gap is the number of elements between one place and the next. Gaps are written seven bits to a
-// byte, the lowest first, the eighth bit set where more follow: one byte for gaps below 128. Where
-// only the sign of an element is sent, it is the lowest bit of its gap.
+// A gap is the number of elements between one position and the next. Gaps are written seven bits to
+// a byte, the lowest first, the eighth bit set where more follow: one byte for gaps below 128.
+// Where only the sign of an element is sent, it is the lowest bit of its gap.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace shoal {
 
-// A place and a sign: gap, lowest bit.
+// Writes a position and a sign: gap, lowest bit.
 struct Signed {
   std::uint32_t at = 0;
   bool negative = false;
@@ -28,7 +28,7 @@ double gap_bytes(double part, unsigned low_bits);
 void put_gaps(std::span<const std::uint32_t> at, Writer& to);
 void put_signed_gaps(std::span<const std::uint32_t> at, std::span<const float> values, Writer& to);
 
-// Reads gaps one by one: places rise, and are below n, or it is Corrupt.
+// Reads gaps one by one. Corrupt unless positions rise and are below n.
 class Gaps {
  public:
   Gaps(Reader& from, std::size_t n) : from_(&from), n_(n) {}

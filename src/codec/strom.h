@@ -1,7 +1,7 @@
 // strom: theta or -theta for every element that reaches it. Strom, "Scalable distributed DNN
 // training using commodity GPU cloud computing", Interspeech 2015. The residual is kept.
 //
-// How many are sent depends on the gradients alone; expected() takes it for one in a hundred.
+// The number of sent elements depends only on the gradients; expected() assumes one in a hundred.
 #pragma once
 
 #include "codec/traits.h"

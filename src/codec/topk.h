@@ -1,10 +1,10 @@
-// topk: the k elements that are largest in magnitude, as they are. Aji & Heafield, "Sparse
+// topk: the exact values of the k elements with the largest magnitudes. Aji & Heafield, "Sparse
 // communication for distributed gradient descent", EMNLP 2017, doi:10.18653/v1/D17-1045; with error
 // feedback: Stich, Cordonnier, Jaggi, "Sparsified SGD with memory", NeurIPS 2018.
 //
-// Written: k, the values, the gaps between their places: 4 bytes and 1 to 2 an element sent. What
-// is sent is exact, so sent and residual together are the values, bit for bit. Of equal magnitudes
-// those that come first are sent; fewer than k where fewer are not zero.
+// Written: k, the values, the gaps between their positions: 5 to 6 bytes per sent element. Sent
+// values are exact, so they and the residual together are the input, bit for bit. Of equal
+// magnitudes the first are sent; fewer than k if fewer are nonzero.
 #pragma once
 
 #include "codec/traits.h"

@@ -1,21 +1,21 @@
-// Sums of encoded gradients over the members of a group: which way they go is the form.
+// Sums of encoded gradients over the members of a group, by one of these algorithms (the form):
 //
-//   gather   everyone sends what it has, encoded, to all others; each adds up all messages
-//   direct   part k goes, encoded, to member k, which adds up and sends the sum, encoded again
+//   gather   each member sends its encoded gradient to all others; each sums all messages
+//   direct   part k is sent, encoded, to member k, which sums and sends the sum, encoded again
 //   ring     part k goes around; each member decodes it, adds its own and encodes again; the sum
-//            goes around once more as it is (Patarasuk & Yuan 2009)
+//            goes around once more without new encoding (Patarasuk & Yuan 2009)
 //   halving-doubling   the same with partners at halving distances (Rabenseifner 2004); where P is
 //            no power of two the members beyond give all they have to one below, first
-//   sparse   lists of places and values, merged by partners at doubling distances: an exact sum of
-//            what was encoded; full ranges as soon as these are shorter (sparse.h)
-//   kylix    the same sum, of lists whose places persist from step to step: places travel when they
-//            have changed, else values alone (kylix.h)
+//   sparse   lists of positions and values, merged by partners at doubling distances: the exact
+//            sum of encoded gradients; full ranges as soon as these are shorter (sparse.h)
+//   kylix    the same sum, of lists whose positions persist from step to step: positions are sent
+//            when they have changed, otherwise only values (kylix.h)
 //
 // Cost for a codec of c bytes an element: gather (P-1) c N each way; direct, ring and
 // halving-doubling 2(P-1)/P c N, with P, P and log2 P roundings on the way of an element.
-// Everyone decodes the same bytes in the same order, so that all end with the same bits.
-// Every element is encoded once by each member (encoder.h).
-// Failure: as any collective; the range is undefined then, and the encoder goes on as before.
+// All members decode the same bytes in the same order, so all get the same bits. Every element is
+// encoded once by each member (encoder.h).
+// Failure: as any collective; then the range is undefined, and the encoder keeps its state.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ inline constexpr std::size_t kEncodedForms = count_up_to(EncodedForm::Kylix);
 std::string_view to_string(EncodedForm form);
 EncodedForm parse_encoded_form(std::string_view name);  // an unknown one is a ConfigError
 
-// What Auto stands for among P members: what sends the fewest bytes.
+// The form that Auto chooses among P members: the one that sends the fewest bytes.
 EncodedForm form_for(const Encoding& encoding, std::uint64_t P);
 
 // Whether all of a range is encoded at once, so that it may be where backward makes it.
@@ -51,7 +51,7 @@ inline bool encodes_whole(EncodedForm form) {
 }
 
 // On return g holds the sum over all members of what was encoded, with the same bits everywhere.
-// What was taken by the encoder is not encoded again (gather, sparse, kylix).
+// Pieces that the encoder has taken are not encoded again (gather, sparse, kylix).
 // REQUIRES: the same form, other than Auto, operation and range on all members.
 Task<void> encoded_all_reduce(EncodedForm form, const Group& group, Encoder& encoder, Range g,
                               std::uint64_t operation);

@@ -1,11 +1,11 @@
-// Encode: what gradients, or models, are on their way. A plain value: an encoding for all layers,
+// Encode: the encodings of gradients or models in messages, as a plain value: one for all layers,
 // and others for some.
 //
 //   topk:0.01+ef                     all layers alike
-//   onebit+ef,conv*=fp32             all but the tensors whose names begin with "conv"
-//   fc1=topk:0.01+ef,fc2=qsgd:4      "fc1" is fc1.weight and fc1.bias; all others go as they are
+//   onebit+ef,conv*=fp32             all except tensors whose names begin with "conv"
+//   fc1=topk:0.01+ef,fc2=qsgd:4      "fc1" is fc1.weight and fc1.bias; others are not encoded
 //
-// Of several that fit a tensor the first one counts.
+// If several match a tensor, the first one counts.
 #pragma once
 
 #include <string>
@@ -26,9 +26,9 @@ struct LayerEncoding {
 };
 
 struct Encode {
-  Encoding as{};                       // Fp32: as they are
-  EncodedForm by = EncodedForm::Auto;  // which way their sums go
-  double after = 0;                    // epochs at the beginning in which they go as they are
+  Encoding as{};                       // Fp32: not encoded
+  EncodedForm by = EncodedForm::Auto;  // the algorithm of their sums
+  double after = 0;                    // epochs at the beginning without encoding
   std::vector<LayerEncoding> layers = {};
 
   bool operator==(const Encode&) const = default;
@@ -42,16 +42,16 @@ inline bool encodes(const Encode& encode) {
   return encode.as != Encoding() || !encode.layers.empty();
 }
 
-// Whether the learner is asked for factors.
+// Whether the learner must provide factors.
 inline bool sends_factors(const Encode& encode) {
   return traits(encode.as).factors != FactorUse::None;
 }
 
-// Which way sums among P members go.
+// The form of sums among P members.
 EncodedForm form_of(const Encode& encode, std::uint64_t P);
 
-// Of each piece of a learner's parameters. ConfigError for a layer that it has not, with the
-// nearest that it has.
+// The encoding of each piece of a learner's parameters. ConfigError for an unknown layer, with the
+// nearest name.
 std::vector<Encoding> encodings_of(const Encode& encode, const Learner& learner);
 
 }  // namespace shoal

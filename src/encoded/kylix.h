@@ -1,17 +1,17 @@
-// Lists whose places persist, as Kylix sums them: places once, then values alone. Zhao & Canny,
-// "Kylix: a sparse allreduce for commodity clusters", ICPP 2014.
+// Lists whose positions persist, summed as in Kylix: positions are sent once, then only values.
+// Zhao & Canny, "Kylix: a sparse allreduce for commodity clusters", ICPP 2014.
 //
 //   a butterfly of layers i, with d_i members a group (degrees need not be alike):
 //     down   a member cuts its list into d_i parts by place, gives one to each of its group, and
 //            adds up those of its own part; the next layer cuts that part again
 //     up     the same groups, last layer first: sums of parts come together
 //
-// Both ends of a way remember the places that last went along it, and what merging them gave: the
-// configuration. A message has values alone while its places are the remembered ones, as the hash
-// beside them says; else its places go with the values, as in the paper's form for patterns that
-// change. So a change of one member is noticed by whom it reaches, in the same round of messages,
-// and sent on only where a merged list changed: nobody has to be asked. Places that hold zero
-// remain in a list as long as half of it does not.
+// Sender and receiver remember the positions of their last message, and the merged list: the
+// configuration. A message has only values while its positions are the remembered ones, which a
+// hash checks; otherwise it has positions and values, as in the paper's form for changing patterns.
+// So receivers notice a change in the same round of messages, and forward it only where a merged
+// list changed, without questions. Zero elements remain in a list as long as at least half of it is
+// nonzero.
 //
 // Cost of k values a member and U in the sum, heads of 16 bytes left out, v = 4 bytes a value,
 // c = 4 a place, or a bit for each element where these are shorter, or nothing where all are there:
@@ -54,27 +54,27 @@ using KylixPattern = std::shared_ptr<const KylixPlaces>;  // never null where a 
 
 struct KylixList {
   KylixPattern pattern;
-  std::vector<float> value;  // as many as places
+  std::vector<float> value;  // one for each position
 };
 
-// The remembered pattern where it has these places; else they are remembered from now on.
+// The remembered pattern if it has these positions; otherwise remembers them.
 KylixPattern remember(KylixPattern& remembered, std::span<const std::uint32_t> places);
 
-// What of a range is not zero, with the remembered places where these are enough of it.
+// The nonzero elements of a range, with the remembered positions if enough of these are nonzero.
 KylixList kylix_list(std::span<const float> range, KylixPattern& remembered);
 
-// The message of a list within a part: head, values, places where they are not remembered.
+// The message of a list within a part: head, values, and positions unless they are remembered.
 Bytes kylix_size(std::uint64_t values, KylixPart part, bool places);
 // REQUIRES: out has kylix_size bytes.
 void write_kylix(std::span<const float> values, const KylixPlaces& pattern, KylixPart part,
                  bool places, MutBuf out);
-// Corrupt for what is no list of the part, or has values alone of places that are not remembered.
+// Corrupt for a malformed list, and for one without positions if these are not remembered.
 KylixList read_kylix(ConstBuf message, KylixPart part, KylixPattern& remembered);
 
-// Lists that are added up, and where each of them has its places in the sum.
+// Sums lists, and keeps the positions of each list in the sum.
 class KylixMerge {
  public:
-  // Of neighbours first: (0 + 1) + (2 + 3), as partners at doubling distances would.
+  // Adds neighbours first: (0 + 1) + (2 + 3), as partners at doubling distances would.
   // REQUIRES: their number is a power of two.
   KylixList sum(std::span<const KylixList> lists);
 
@@ -109,7 +109,7 @@ struct KylixMemory {
   bool configured = false;  // of a phantom: a step has gone before
 };
 
-// Of all ranges. Forgets what a view before this one has left, and ranges that were cut otherwise.
+// The configurations of all ranges. Drops those of an earlier view, and of other cuts.
 class KylixMemories {
  public:
   KylixMemory& of(const Group& group, const Cut& range, std::vector<std::uint64_t> degrees);

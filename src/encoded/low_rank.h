@@ -12,7 +12,7 @@
 // two all-reduces; state: the residual, twice, and Q, twice.
 // Deviation: sums, where the paper has means: a step divides by samples. Q begins anew in every
 // view, so that a newcomer has the same one.
-// Failure: as an encoder's (encoder.h): a step that is given up changes nothing.
+// Failure: as an encoder's (encoder.h): an aborted step changes nothing.
 #pragma once
 
 #include <array>
@@ -40,7 +40,7 @@ class LowRankSums {
   // On return g, of whole tensors, holds about the sum over all members, with the same bits on all.
   // Takes two operations from `operation` on. REQUIRES: once a step for every tensor.
   Task<void> all_reduce(Exchange exchange, const Group& group, Range g, std::uint64_t operation);
-  // Nobody is there to sum with: g <- g + e.
+  // There is no other member: g <- g + e.
   void keep(const Range& g);
   // The step counts.
   void commit();

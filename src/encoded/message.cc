@@ -10,7 +10,7 @@
 namespace shoal {
 namespace {
 
-// Shorter pieces are sent as they are: their scales and counts would be as long.
+// Shorter pieces are not encoded: scales and counts would take as many bytes.
 constexpr std::uint64_t kShort = 64;
 
 constexpr std::size_t kPieceHead = sizeof(std::uint32_t);

@@ -1,11 +1,12 @@
-// The form of a message of encoded numbers: which codec each piece of the parameters has.
+// MessageForm: the form of a message of encoded numbers, with a codec for each piece of the
+// parameters.
 //
-// A message is the pieces of its range in order, each its size in four bytes and its bytes, and
-// padding to four. Pieces are tensors, as the learner has them, or what of them lies in the range;
-// short ones go as they are.
+// A message has the pieces of its range in order, each as its size in four bytes, its bytes, and
+// padding to four. Pieces are tensors of the learner, or their parts in the range; short ones are
+// not encoded.
 //
-// Cost: beside the codec's, 4 bytes a piece.
-// Failure: a message that holds something else is Corrupt, with who sent it.
+// Cost: that of the codec, plus 4 bytes a piece.
+// Failure: a malformed message is Corrupt, with its sender.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +24,7 @@
 
 namespace shoal {
 
-// Thread safety: reading it is; choosing is the owner's.
+// Thread safety: for reading; only the owner may choose encodings.
 class MessageForm {
  public:
   // `pieces`: of all elements, end to end.
@@ -35,26 +36,26 @@ class MessageForm {
 
   const Cuts& pieces() const { return pieces_; }
   Elements elements() const;
-  // Of n elements of a piece.
+  // The codec for n elements of a piece.
   const Codec& codec_of(std::size_t piece, Elements n) const;
   const Encoding& encoding_of(std::size_t piece) const { return kinds_[kind_of_[piece]]; }
   // Whether some piece adds what was not sent to the next gradient.
   bool keeps_residual() const { return std::ranges::any_of(kinds_, &Encoding::feedback); }
-  // f(the piece, what of it lies in the place)
+  // f(the piece, its part in the range)
   template <class F>
   void for_pieces(const Cut& place, F f) const;
 
-  // The most that the message of a place can have, and about how much it has.
+  // The maximum size of the message of a range, and its expected size.
   Bytes most(const Cut& place) const;
   Bytes expected(const Cut& place) const;
-  // Bytes of a piece of so many encoded ones, with its size and padding.
+  // Bytes of an encoded piece, with its size and padding.
   static std::size_t with_head(std::size_t encoded) {
     return sizeof(std::uint32_t) + (encoded + 3) / 4 * 4;
   }
   // Writes the size of a piece; its bytes follow.
   static std::byte* put_head(std::byte* at, std::size_t encoded);
 
-  // out = what the message of the place holds; or it is added to that.
+  // out = the decoded message of the range; or adds it to `out`.
   void decode(ConstBuf message, const Cut& place, std::span<float> out, NodeId from) const {
     put_together(message, place, out, from, false);
   }

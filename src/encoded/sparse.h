@@ -1,9 +1,9 @@
-// Lists of places and values, as SparCML sums them: Renggli, Ashkboos, Aghagolzadeh, Alistarh,
+// Lists of positions and values, summed as in SparCML: Renggli, Ashkboos, Aghagolzadeh, Alistarh,
 // Hoefler, "SparCML: high-performance sparse communication for machine learning", SC 2019,
 // arXiv:1802.08021.
 //
-//   a list has c bytes a place and v a value; a full range v an element:
-//   more than N v/(v+c) values are shorter as a full range
+//   a list has c bytes a position and v a value; a full range v an element: more than N v/(v+c)
+//   values are shorter as a full range
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@
 
 namespace shoal {
 
-// Of n elements, as a message: a list, or the full range where that is shorter.
+// The sum of lists of n elements; as a message a list, or the full range if that is shorter.
 class SparseSum {
  public:
   explicit SparseSum(Elements n) : n_(n.value()) {}  // nothing yet
-  // What of the range is not zero. REQUIRES: there is nothing yet.
+  // Takes the nonzero elements of the range. REQUIRES: the sum is empty.
   void take(std::span<const float> range);
-  // Adds what a message holds. Corrupt for one that is none of n elements.
+  // Adds a message. Corrupt unless it is a list or range of n elements.
   void add(ConstBuf message);
 
   bool dense() const { return dense_; }
@@ -30,7 +30,7 @@ class SparseSum {
   void write(MutBuf out) const;  // size() bytes
   void write(std::span<float> range) const;
   static Bytes most(Elements n);
-  // Of so many values that are not zero.
+  // The size of a message with this number of nonzero values.
   static Bytes size_of(Elements n, std::uint64_t values);
 
  private:

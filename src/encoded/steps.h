@@ -1,4 +1,4 @@
-// The steps that encoded exchanges are made of.
+// Steps shared by encoded exchanges.
 #pragma once
 
 #include <optional>
