@@ -1,5 +1,5 @@
 // ApartReduction: nothing is summed, and each member updates its state with its own gradient. It
-// shows what an exchange costs; it is no way to train one model.
+// serves to measure the cost of an exchange, not to train a model.
 #pragma once
 
 #include "replica/replica.h"

@@ -7,8 +7,7 @@
 namespace shoal {
 namespace {
 
-// Of each size: those that began with another one, or still had a part of it under way, and those
-// that count.
+// Steps of each size: first those that overlap with the size before, then those that count.
 constexpr std::size_t kSettling = 2;
 constexpr std::size_t kCounting = 9;
 

@@ -26,7 +26,7 @@ void Buckets::cut_whole() {
                     Elements(std::min(kLargeBucket, N - at))});
 }
 
-// Buckets that lie side by side are joined, in whichever direction backward goes.
+// Joins adjacent buckets, for both directions of the backward pass.
 Task<void> Buckets::reduce_as_ready(const Group& group, Reduction& reduction, Channel<Ready>& ready,
                                     TaskGroup& tasks, StepReport& report) {
   bool open = false;  // the last one may still be joined by the next
@@ -35,7 +35,7 @@ Task<void> Buckets::reduce_as_ready(const Group& group, Reduction& reduction, Ch
       tasks.spawn(reduce(group, reduction, all_.back(), report));
   };
   while (auto bucket = co_await ready.next()) {
-    // A bucket that goes as factors is alone.
+    // A bucket that is sent as factors is not joined.
     const bool joins =
         open && !factors_.takes(group, *bucket) && !factors_.takes(group, all_.back());
     const bool before = joins && bucket->at + bucket->n == all_.back().at;
@@ -60,13 +60,13 @@ void Buckets::reduce_all(const Group& group, Reduction& reduction, TaskGroup& ta
   for (const Ready& bucket : all_) tasks.spawn(reduce(group, reduction, bucket, report));
 }
 
-// One bucket: its sum, and where the next state is a copy also that.
+// One bucket: its sum, and its part of the next state if that is a copy.
 Task<void> Buckets::reduce(const Group& group, Reduction& reduction, Ready bucket,
                            StepReport& report) {
   const Time begin = node_.env.now();
   co_await reduction.reduce(group, bucket);
   report.exchanges.push_back({bucket.bucket, begin, node_.env.now()});
-  // Norms are of the sums of all buckets: none may be applied before.
+  // Norms need the sums of all buckets, so none may be applied before.
   if (!reduction.copies_state() || update_.needs_norms()) co_return;
   co_await reduction.apply(group, bucket);
   co_await reduction.spread(group, bucket);

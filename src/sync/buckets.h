@@ -1,6 +1,6 @@
-// Buckets: the ranges of a gradient that are exchanged one by one, while backward goes on
-// (wait-free backpropagation). Those that the learner makes are joined to the size that turns out
-// best (bucket_tuner.h), if that changes no bits.
+// Buckets: the ranges of a gradient that are exchanged one by one, during the backward pass
+// (wait-free backpropagation). Buckets of the learner are joined to the best size (bucket_tuner.h),
+// if that changes no bits.
 #pragma once
 
 #include <deque>
@@ -33,12 +33,11 @@ class Buckets {
   // A step took so long at the slowest member.
   void took(Duration longest) { tuner_.took(longest); }
 
-  // Those of the step, so far.
+  // The buckets of the step so far.
   std::deque<Ready>& all() { return all_; }
-  // The gradient is there as a whole: it is cut into large ones.
+  // The whole gradient is ready: cuts it into large buckets.
   void cut_whole();
-  // Reduces each bucket as soon as it is ready; or only joins them, where the recipe says so
-  // (`--order fifo`).
+  // Reduces each bucket as soon as it is ready; or only joins them (`--order fifo`).
   Task<void> reduce_as_ready(const Group& group, Reduction& reduction, Channel<Ready>& ready,
                              TaskGroup& tasks, StepReport& report);
   void reduce_all(const Group& group, Reduction& reduction, TaskGroup& tasks, StepReport& report);

@@ -7,8 +7,8 @@
 namespace shoal {
 namespace {
 
-// The weight of the last step in a worker's speed. A core that is used by others too is slow for
-// some ten steps: with 0.2 the shares follow too late, with 1 they follow every hiccup.
+// The weight of the last step in a worker's speed. A core shared with other programs is slow for
+// some ten steps: with 0.2 shares adapt too late, with 1 they follow noise.
 constexpr double kNewSpeed = 0.5;
 
 }  // namespace
@@ -95,8 +95,8 @@ std::vector<MicroShard> Dealing::empty_micro_shards() const {
   return micro_shards;
 }
 
-// The ledger leases the batch in one go and to no particular worker: with a lease for each of P
-// workers a step would cost P squared of them over all replicas.
+// The ledger leases the whole batch to no particular worker: with a lease for each of P workers, a
+// step would take P squared leases over all replicas.
 void Dealing::deal(const View& view) {
   const std::uint64_t epoch = replica_.ledger.epoch() + (replica_.ledger.epoch_ended() ? 1 : 0);
   const std::uint64_t n = std::min(batch_of(view, epoch), replica_.ledger.left());
@@ -161,7 +161,7 @@ void Dealing::count(std::span<const std::uint64_t> samples) {
 }
 
 void Dealing::settle() {
-  Share run;  // of samples that lie end to end
+  Share run;  // of adjacent samples
   for (const MicroShard& micro_shard : micro_shards_) {
     std::uint64_t left = micro_shard.counted;
     for (const Share& share : micro_shard.shares) {

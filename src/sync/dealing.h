@@ -25,12 +25,12 @@
 
 namespace shoal {
 
-// A part of the global batch that is computed in one go.
+// A part of the global batch that one pass computes.
 struct MicroShard {
   std::uint32_t number = 0;         // determines the random draws of its forward pass
-  Rank worker, deputy;              // both compute it; mostly one and the same
-  Rank winner;                      // the one of the two whose gradient counts; or kDropped
-  std::span<const Share> shares{};  // of those of the step
+  Rank worker, deputy;              // both compute it; usually the same worker
+  Rank winner;                      // the worker whose gradient counts; or kDropped
+  std::span<const Share> shares{};  // a part of the step's shares
   std::uint64_t counted = 0;        // samples of it that count
 
   std::uint64_t samples() const;
@@ -45,14 +45,14 @@ class Dealing {
   Dealing(Replica& replica, const SyncOptions& options) : replica_(replica), options_(options) {}
 
   void begin_view(const View& view, std::vector<bool> guests);
-  // A worker had so many samples in the last step, and its gradient took so long.
+  // Notes the samples of a worker in the last step, and the time of its gradient.
   void measured(Rank worker, std::uint64_t samples, std::uint64_t compute_ns);
 
-  // The samples of the step at hand.
+  // The samples of this step.
   void deal(const View& view);
   // The winner of each micro-shard, or kDropped.
   void decide(std::span<const std::uint64_t> winners);
-  // How many samples each winner has computed, by rank.
+  // Notes how many samples each winner has computed, by rank.
   void count(std::span<const std::uint64_t> samples);
   // The step counts.
   void settle();
@@ -68,7 +68,7 @@ class Dealing {
   Portion portion_of(const MicroShard& micro_shard, std::size_t pass, std::size_t passes) const;
   // The samples that a worker will probably be dealt in the next step.
   std::optional<Portion> next_portion(const View& view, Rank worker) const;
-  // The same, if they are certain, and nothing else is to be done between the two steps.
+  // The same, if they are certain and nothing happens between the two steps.
   std::optional<Portion> certain_portion(const View& view, Rank worker) const;
 
  private:

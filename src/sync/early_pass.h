@@ -30,17 +30,17 @@ class EarlyPass {
       : node_(node), learner_(learner), replica_(replica), dealing_(dealing), lending_(lending) {}
 
   void begin_view();
-  // The own gradient of this step is computed: begins that of the next, whose parameters come
-  // through the gate. Without a gate none is begun.
+  // Called when this worker's gradient of this step is computed: begins the next one, whose
+  // parameters come through the gate. Without a gate it begins none.
   void begin(const Group& group, std::shared_ptr<ParameterGate> gate);
-  // A step begins. If its gradient was begun in the last one, that is the gradient of the replica.
+  // A step begins. A gradient that was begun in the last step becomes that of the replica.
   Task<void> take(const Group& group);
   bool taken() const { return taken_ != nullptr; }
-  // The buckets of the pass that was taken, or those of another one.
+  // The buckets of the taken pass, or of another pass.
   Channel<Ready>& ready_or(Channel<Ready>& other) { return taken() ? taken_->ready : other; }
-  // Until the pass that was taken has ended.
+  // Waits for the end of the taken pass.
   Task<void> follow(StepReport& report);
-  // Ends whatever waits at a gate.
+  // Ends passes that wait at a gate.
   void refuse();
 
  private:

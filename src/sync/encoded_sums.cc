@@ -65,7 +65,7 @@ void EncodedSums::begin_step(const Group& group) {
   low_rank_->begin();
 }
 
-// Backward encodes where the whole message of each member goes to all others.
+// The backward pass encodes if each member sends one whole message to all others.
 Encoder* EncodedSums::sink(const Group& group, std::size_t passes) {
   if (!encoder_ || later_ || group.size() == 1 || passes > 1 || !encodes_whole(form_))
     return nullptr;

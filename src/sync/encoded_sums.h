@@ -1,6 +1,5 @@
-// EncodedSums: sums of gradients that are encoded on their way, and what this worker keeps of them
-// from step to step: the residual of its encoder, or of its low-rank approximation.
-// The algorithms are in encoded/.
+// EncodedSums: sums of encoded gradients, and the residual that this worker keeps between steps:
+// that of its encoder, or of its low-rank approximation. The algorithms are in encoded/.
 //
 // Failure: residuals change only when the step counts (commit). A lost worker's residual is lost
 // with it, unless it was saved: per_worker_state() lists the residuals.
@@ -29,20 +28,20 @@ class EncodedSums {
   EncodedSums(Node& node, Learner& learner, const Replica& replica, const SyncOptions& options,
               const Dealing& dealing);
 
-  // The recipe leaves the encodings open (`--encode auto`).
+  // Whether the recipe leaves the encodings open (`--encode auto`).
   bool is_open() const;
-  // They were open and have been chosen: all gradients are summed here from then on.
+  // Sets the chosen encodings: from now on all gradients are summed here.
   bool is_chosen() const { return is_open() && encoder_.has_value(); }
   void choose(std::span<const Encoding> of_pieces);
 
   void begin_step(const Group& group);
-  // The encoding begins after some epochs.
+  // Whether the encoding begins after some epochs.
   bool begins_later() const { return later_; }
-  // The gradients of this step are encoded, by this class.
+  // Whether this class encodes the gradients of this step.
   bool active() const { return (encoder_ || low_rank_) && !later_; }
-  // Takes gradients as backward makes them; null: they are encoded later, bucket by bucket.
+  // Encodes gradients during the backward pass; null: they are encoded later, bucket by bucket.
   Encoder* sink(const Group& group, std::size_t passes);
-  // The sum over all members, at all of them.
+  // Computes the sum over all members, on all of them.
   Task<void> all_reduce(const Group& group, Range g, std::uint64_t operation);
   void commit();
 
@@ -56,7 +55,7 @@ class EncodedSums {
   const Replica& replica_;
   const SyncOptions& options_;
   const Dealing& dealing_;
-  // One of them, where the recipe encodes.
+  // One of these exists if the recipe encodes.
   std::optional<Encoder> encoder_;
   std::optional<LowRankSums> low_rank_;
   Generation low_rank_in_;  // the view in which it began

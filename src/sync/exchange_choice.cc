@@ -8,7 +8,7 @@
 
 namespace shoal {
 
-// Gradients that are encoded are summed at everyone, whatever the recipe says for others.
+// Encoded gradients are summed on all members, for any updater of the recipe.
 Updater ExchangeChoice::updater() const {
   return encoded_.is_chosen() ? Updater::Everyone : options_.recipe.updater;
 }
@@ -43,15 +43,15 @@ Task<std::string> ExchangeChoice::choose_encodings(const Group& group, bool anew
   } else {
     costs.links = co_await known_links(group, *room_, "links", number);
   }
-  // A phantom's codecs take as long an element whatever the number.
+  // The cost per element of a phantom's codecs does not depend on the number of elements.
   const Elements n = learner_.substance() == Substance::Real ? replica_.N : Elements(0);
   costs.codecs = co_await measure_codecs(group, gathering_, n, number + 1);
   const Cuts pieces = learner_.pieces();
   const std::vector<Encoding> chosen = shoal::choose_encodings(costs, pieces);
   const bool some = std::ranges::any_of(chosen, [](const Encoding& e) { return e != Encoding(); });
   watch_.chosen(replica_.step);
-  // If a member has encoded before, a residual may wait to be sent. Then all go on encoding, also
-  // those that came since and have none.
+  // If a member has encoded before, it may keep a residual. Then all members continue to encode,
+  // also newcomers without a residual.
   const std::uint64_t own = encoded_.is_chosen() ? 1 : 0;
   const std::vector<std::uint64_t> before = co_await gathering_.of_all(group, own, number + 2);
   if (some || std::ranges::count(before, 1U) > 0) encoded_.choose(chosen);

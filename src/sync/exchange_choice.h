@@ -1,5 +1,5 @@
-// ExchangeChoice: what the recipe leaves open about the exchange of gradients, chosen from measured
-// links and codecs, the same on all members:
+// ExchangeChoice: chooses the settings of the exchange that the recipe leaves open, by measurements
+// of links and codecs, the same on all members:
 //
 //   --exchange auto   the cheapest all-reduce for a range of that size
 //   --encode auto     an encoding for each piece of the gradient, or none; chosen anew when steps
@@ -30,8 +30,8 @@ class ExchangeChoice {
                  const SyncOptions& options, EncodedSums& encoded)
       : node_(node), learner_(learner), replica_(replica), options_(options), encoded_(encoded) {}
 
-  // Returns what was chosen and why; empty: nothing is open. `in_chunks`: gradients were exchanged
-  // in chunks so far. `anew`: measure the links again.
+  // Returns the choice and its reason; empty: the recipe leaves nothing open. `in_chunks`:
+  // gradients were exchanged in chunks so far. `anew`: measure the links again.
   Task<std::string> choose(const Group& group, bool in_chunks, bool anew);
   Exchange of(const Group& group, Bytes size) const;
   Updater updater() const;

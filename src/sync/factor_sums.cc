@@ -15,7 +15,7 @@
 namespace shoal {
 namespace {
 
-// The matrix that is all of the bucket; null: it is not one matrix.
+// The matrix that fills the bucket; null: the bucket is not one matrix.
 const TensorEntry* matrix_of(const Layout& layout, const Ready& bucket) {
   const std::span<const TensorEntry> tensors = layout.parameter_tensors();
   const auto it = std::ranges::lower_bound(tensors, bucket.at, {}, &TensorEntry::at);
@@ -44,7 +44,7 @@ bool FactorSums::takes(const Group& group, const Ready& bucket) const {
                              static_cast<std::uint64_t>(matrix->shape[1]));
 }
 
-// They stay in memory until the next step. The range is empty if this member had no samples.
+// The factors stay in memory until the next step. The range is empty if this member had no samples.
 Task<Range> FactorSums::pack_own(const Group& group, const Ready& bucket) {
   const ShardCut cut{bucket.at, bucket.n};
   std::vector<Layer> layers;
@@ -66,7 +66,7 @@ Task<Range> FactorSums::pack_own(const Group& group, const Ready& bucket) {
   co_return packed;
 }
 
-// Every member forms the same gradients in the same order, its own too: all have the same bits.
+// Every member computes all gradients in the same order, also its own: all have the same bits.
 Task<void> FactorSums::all_reduce(const Group& group, const Ready& bucket,
                                   std::uint64_t operation) {
   const Range g = replica_.g().range(bucket.at, bucket.n);

@@ -9,10 +9,10 @@
 //   poseidon: so if 2 B (P-1) (M + N') <= 2 M N' (P + S - 2) / S, else all-reduce
 //
 // Symbols: P workers, B samples of the largest share, S servers. Fully connected layers are those
-//   whose bucket is one matrix (learner/torch); without factors their gradients go whole.
+//   whose bucket is one matrix (learner/torch); without factors their gradients are all-reduced.
 // Cost a layer and worker: B (P-1) (M + N') values, and P B M N' multiplications.
-// Deviation: where Poseidon has servers there is an all-reduce, in which each worker is the server
-//   of a part: S = P.
+// Deviation: an all-reduce replaces Poseidon's servers; in it each worker is the server of a part:
+//   S = P.
 // Failure: as any exchange of a step.
 #pragma once
 
@@ -32,8 +32,8 @@
 
 namespace shoal {
 
-// Poseidon's rule: factors of a layer of M x N among P workers of B samples each are not more to
-// send than its gradient through S servers.
+// Poseidon's rule: factors of a layer of M x N among P workers of B samples each take at most as
+// many bytes as its gradient through S servers.
 bool poseidon_broadcasts(std::uint64_t B, std::uint64_t P, std::uint64_t S, std::uint64_t M,
                          std::uint64_t N);
 
@@ -48,9 +48,9 @@ class FactorSums {
         dealing_(dealing),
         encoded_(encoded) {}
 
-  // Whether the bucket goes as factors: the same on all members.
+  // Whether the bucket is sent as factors, the same on all members.
   bool takes(const Group& group, const Ready& bucket) const;
-  // The sum over all members, at all of them.
+  // Computes the sum over all members, on all of them.
   Task<void> all_reduce(const Group& group, const Ready& bucket, std::uint64_t operation);
 
  private:

@@ -1,6 +1,6 @@
-// GradientParts: how the gradient is cut into parts, one for each member, which gets the sum of its
-// part and updates the same part of the state: its owner. The whole gradient is cut, so that each
-// part is one piece; the part of a bucket is its intersection with that piece.
+// GradientParts: the parts of the gradient, one for each member, its owner, which gets the sum of
+// the part and updates the same part of the state. Each part is one contiguous piece of the whole
+// gradient; the part of a bucket is its intersection with that piece.
 #pragma once
 
 #include "collective/group.h"
@@ -19,14 +19,14 @@ class GradientParts {
                 LogicalShards& shards)
       : replica_(replica), options_(options), dealing_(dealing), shards_(shards) {}
 
-  // Nearly equal parts, of whole units where there are many of these for each.
+  // Nearly equal parts, of whole units if each part has many units.
   void begin_view(std::uint64_t members, Elements unit);
   const Cuts& cuts() const { return cuts_; }
   Range of(Rank owner) { return cut_of(replica_.g().all(), cuts_[owner.value()]); }
   // The parts of a bucket.
   Cuts cuts_of(const Ready& bucket);
   Range own_part(const Group& group, const Ready& bucket);
-  // The sum over the gradients that count, of each part at its owner.
+  // Sums the gradients that count, each part at its owner.
   Task<void> reduce_scatter(const Group& group, const Ready& bucket);
 
  private:

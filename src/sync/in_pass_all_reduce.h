@@ -1,4 +1,4 @@
-// InPassAllReduce: the passes of all members add up a few numbers in the middle of a step
+// InPassAllReduce: the passes of all members sum a few numbers in the middle of a step
 // (synchronized batch norm). A pass runs as one piece of work on the compute thread and cannot
 // await anything: it posts a question to the node's thread and blocks until the answer.
 //
@@ -8,8 +8,8 @@
 // Cost: an all-gather of the numbers for each question, with forward and backward waiting for it.
 // Failure: when serve() ends with an exception, this question and all later ones are refused, and
 //   the pass ends with Cancelled.
-// Only live: in the simulator time stands still during work, so there is no answer, and the job
-//   ends with a ConfigError.
+// Only in live runs: in the simulator, work takes no time in its middle, so no answer comes, and
+//   the job ends with a ConfigError.
 #pragma once
 
 #include <atomic>
@@ -34,7 +34,7 @@ class InPassAllReduce final : public InPassReducer {
       : group_(group), gathering_(gathering), operation_(operation) {}
 
   void add_up(std::span<double> numbers) override;
-  // Until close(), which is called when the pass has ended.
+  // Serves until close(), which is called when the pass has ended.
   Task<void> serve();
   void close() { questions_.close(); }
 

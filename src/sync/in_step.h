@@ -1,5 +1,5 @@
-// InStep: the recipe of training whose workers compute one step together, a setting a field. A new
-// setting is a field here and a row in in_step.cc.
+// InStep: the recipe of training whose workers compute one step together, with a field for each
+// setting. A new setting is a field here and a row in in_step.cc.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ enum class Updater : std::uint8_t {
   Everyone,  // all-reduce; each worker updates its own copy of everything
   Owners,    // reduce-scatter; each worker updates its part, and all copy the parts of the others
   Root,      // reduce to rank 0, which updates everything; all copy it from there
-  Apart,     // nothing is summed: each updates its own, and all wait for each other once a step. It
-             // shows the cost of an exchange, and is no way to train one model
+  Apart,     // no sum: each updates its own model, and all wait for each other in each step; to
+             // measure the cost of an exchange
 };
 inline constexpr auto kUpdaterNames = names<Updater>({{Updater::Everyone, "everyone"},
                                                       {Updater::Owners, "owners"},
@@ -31,7 +31,7 @@ inline constexpr auto kUpdaterNames = names<Updater>({{Updater::Everyone, "every
 
 // When the buckets of a gradient are sent.
 enum class SendOrder : std::uint8_t {
-  Fifo,      // all at the end of backward
+  Fifo,      // all after the backward pass
   Wfbp,      // as backward produces them
   Priority,  // first layers first, in chunks; the next step begins meanwhile (priority_reduction.h)
 };
@@ -72,7 +72,7 @@ struct RedundantGradients {
 using StragglerPolicy =
     std::variant<AllGradients, FirstGradients, PartialGradients, RedundantGradients>;
 
-// Which batch stays as it is when workers come and go.
+// The batch size that stays constant when workers come and go.
 enum class KeepBatch : std::uint8_t { Global, Worker };
 inline constexpr auto kKeepBatchNames =
     names<KeepBatch>({{KeepBatch::Global, "global"}, {KeepBatch::Worker, "worker"}});
@@ -87,11 +87,11 @@ struct InStep {
   Exchange exchange = Exchange::Ring;
   SendOrder order = SendOrder::Wfbp;
   StragglerPolicy stragglers{};
-  double epoch_fraction = 1;     // of its samples, after which an epoch ends; the rest is dropped
-  std::uint32_t accumulate = 1;  // passes over as many smaller portions before an exchange
+  double epoch_fraction = 1;     // of the samples, after which an epoch ends
+  std::uint32_t accumulate = 1;  // smaller passes per exchange
   Balance balance = Balance::Even;
   KeepBatch keep = KeepBatch::Global;
-  // Above 0: the gradient is that of as many logical shards, summed in one fixed order, so that the
+  // Above 0: the number of logical shards, whose gradients are summed in a fixed order, so that the
   // result does not depend on the number of workers.
   std::uint32_t shards = 0;
   BatchNorm batch_norm{};
@@ -113,12 +113,12 @@ inline std::uint32_t backups(const InStep& recipe) {
   const auto* const first = std::get_if<FirstGradients>(&recipe.stragglers);
   return first == nullptr ? 0 : first->backups;
 }
-// Buckets are sent while backward goes on.
+// Buckets are sent during the backward pass.
 inline bool overlaps(const InStep& recipe) { return recipe.order != SendOrder::Fifo; }
 
 inline bool encodes(const InStep& recipe) { return encodes(recipe.encode); }
 
-// Asks for things that only the sharded update can do.
+// Has settings that only the sharded update supports.
 inline bool needs_owners(const InStep& recipe) {
   return recipe.shards > 0 || !waits_for_all(recipe);
 }

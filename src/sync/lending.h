@@ -1,11 +1,11 @@
 // Lending: ranges of this worker that its peers read in place. A range may be overwritten when all
 // of them have read it, or are lost.
 //
-//   lend(loan, range)    the peers may read it from now on, also while this worker goes on
+//   lend(loan, range)    the peers may read it from now on, also while this worker continues
 //   returned(loan)       waits until no peer reads it any more
 //
-// The gradient has two loans by turns, because where peers read gradients from step to step the
-// next one is computed while they still read the last.
+// The gradient alternates between two loans, because the next gradient is computed while peers
+// still read the last one.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@
 
 namespace shoal {
 
-// How many peers read a range, or will.
+// The number of peers that read a range, or will.
 using Loan = std::uint64_t;
 
 // How long the peers read: once, or until the next step replaces the range.
@@ -38,7 +38,7 @@ class Lending {
   // A task that ends with the view.
   void spawn(Task<void> task) { tasks_->spawn(std::move(task)); }
 
-  // To all other members. The loan outlives the tasks of the view.
+  // Lends to all other members. The loan outlives the tasks of the view.
   void lend(const Group& group, Loan& loan, Range range, std::uint64_t operation,
             Reads reads = Reads::Once);
   Task<void> returned(const Loan& loan);

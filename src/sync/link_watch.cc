@@ -6,7 +6,7 @@ namespace shoal {
 namespace {
 
 // After kSettled steps the usual duration is known: the shortest, without the first kFirstSteps.
-// Links have changed when so many steps in a row take so many times as long, or as short.
+// Links have changed if this many consecutive steps take this many times as long, or as short.
 constexpr std::uint64_t kFirstSteps = 3;
 constexpr std::uint64_t kSettled = 20;
 constexpr std::uint64_t kOddSteps = 8;

@@ -1,5 +1,5 @@
-// LinkWatch: whether steps take so much longer or shorter than they did that encodings should be
-// chosen anew. Every member hears the same durations, so all get the same answer.
+// LinkWatch: decides whether the duration of steps has changed so much that encodings must be
+// chosen again. Every member gets the same durations, so all decide alike.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ class LinkWatch {
     chosen_in_ = step;
     odd_steps_ = 0;
   }
-  // A step took so long at the slowest member, and `step` is next.
+  // Notes the duration of a step at the slowest member; `step` is the next one.
   void took(Duration longest, Step step);
   bool changed() const;
 
  private:
   Step chosen_in_;
-  double usual_s_ = 0;  // what a step took after the choice
+  double usual_s_ = 0;  // duration of a step after the choice
   std::uint64_t odd_steps_ = 0;
 };
 

@@ -1,7 +1,7 @@
 // LocalGradient: the gradient of this worker's micro-shard, summed over its samples, in one pass or
-// several (`--accumulate`). Buckets are ready as backward makes them, last layer first.
+// several (`--accumulate`). Buckets become ready during the backward pass, last layer first.
 //
-// With `--batch-norm sync` the passes of all members add up a few numbers on their way
+// With `--batch-norm sync` the passes of all members sum a few numbers in their middle
 // (in_pass_all_reduce.h).
 #pragma once
 
@@ -37,9 +37,9 @@ class LocalGradient {
         encoded_(encoded) {}
 
   void begin_step(const Group& group);
-  // Spawns what passes of other members ask of this one.
+  // Spawns the answers to questions of other members' passes.
   void serve(TaskGroup& tasks);
-  // `taken`: when somebody takes the buckets.
+  // `taken`: whether the buckets are taken one by one.
   Task<void> compute(const Group& group, Channel<Ready>& ready, Taken taken, StepReport& report);
 
  private:

@@ -1,8 +1,8 @@
-// LogicalShards: a gradient as the sum of that of a fixed number of logical shards, added in one
-// fixed tree (collective/fixed_tree.h): the bits do not depend on the number of workers.
+// LogicalShards: a gradient as the sum over a fixed number of logical shards, added in a fixed tree
+// (collective/fixed_tree.h): the bits do not depend on the number of workers.
 //
 //   compute         every worker sums the subtrees of its own shards
-//   reduce_scatter  the owner of a part adds up the subtrees of all workers
+//   reduce_scatter  the owner of a part sums the subtrees of all workers
 #pragma once
 
 #include <cstdint>
@@ -35,8 +35,8 @@ class LogicalShards {
         sums_(node, replica.N, learner.substance()) {}
 
   Task<void> compute(const Group& group, StepReport& report);
-  // Sums a bucket. Where the rule needs norms, every member gets the whole sum: a sum of the norms
-  // of parts would depend on the number of parts.
+  // Sums a bucket. If the rule needs norms, every member gets the whole sum: a sum of the norms of
+  // parts would depend on the number of parts.
   Task<void> reduce_scatter(const Group& group, const Ready& bucket, const Cuts& cuts);
 
  private:

@@ -4,11 +4,11 @@
 // by samples:
 //
 //   keep         before the first pass
-//   put back     after each micro-shard, whose buffers are kept aside; and when a step is given up
+//   put back     after each micro-shard, whose buffers are kept aside; and when a step is aborted
 //   average      an all-gather of what was kept aside, the mean of it
 //   finish       the mean becomes the state
 //
-// Buffers that are no numbers to average are taken from the first micro-shard that counts.
+// Buffers that cannot be averaged are taken from the first micro-shard that counts.
 #pragma once
 
 #include <cstddef>
@@ -31,13 +31,13 @@ class ModelBuffers {
   void keep();
   // A micro-shard is computed.
   void take();
-  // As the micro-shard of this number among the own ones has left them.
+  // The buffers after the micro-shard of this number among the own ones.
   void keep_after(std::size_t micro_shard);
   void put_back();
   Task<void> average(const Group& group);
   void finish();
   void give_up();
-  // The state was replaced: what was kept is not of this one.
+  // The state was replaced: drops the buffers of the old one.
   void state_arrived() { kept_ = false; }
 
  private:

@@ -12,7 +12,7 @@
 namespace shoal {
 namespace {
 
-// A part that stays with its owner and is seen by all begins with a page.
+// A part that stays with its owner, and that all read, begins at a page.
 constexpr Elements kPageElements{4096 / sizeof(float)};
 
 Task<void> read_there(const Group& group, Rank owner, Tag tag, Bytes size,
@@ -32,7 +32,7 @@ const float* floats_of(const std::optional<Reading>& reading) {
 void OneHostReduction::begin_view(const View& view, Rank own) {
   const bool norms = update_.needs_norms();
   sums_in_update_ = options_.recipe.shards == 0 && !norms;
-  // Running statistics are written by forward passes, beside the parameters.
+  // Forward passes write running statistics, which follow the parameters in memory.
   const bool parameters_stay = sums_in_update_ && replica_.buffers().n == Elements(0) &&
                                replica_.g().bytes().size >= options_.hold_parameters;
   // Two members that both compute the whole update have all slots anyway; norms may need them
@@ -44,7 +44,7 @@ void OneHostReduction::begin_view(const View& view, Rank own) {
   held_.begin_view(parameters_stay || slots_stay ? parts_.cuts() : Cuts(), own, parameters_stay);
 }
 
-// Others may still read the gradient of the last step; that of the one before is free.
+// Others may still read the gradient of the last step; the one before it is free.
 void OneHostReduction::begin_step() {
   if (!sums_in_update_) return;
   replica_.exchange_gradients();
@@ -69,7 +69,7 @@ Range OneHostReduction::lent_by(Rank r) {
   return replica_.g().range(Elements(0), counts ? replica_.N : Elements(0));
 }
 
-// And waits until the others have read what finish() overwrites.
+// Also waits until the others have read the memory that finish() overwrites.
 Task<void> OneHostReduction::hold(const Group& group) {
   co_await lend_and_read_gradients(group);
   if (!held_.held()) co_return;
@@ -94,7 +94,7 @@ Task<void> OneHostReduction::lend_and_read_gradients(const Group& group) {
   });
 }
 
-// Where these elements of the gradients that count are, to be added in this order.
+// The addresses of these elements in the gradients that count, in the order of addition.
 std::vector<const float*> OneHostReduction::terms_of(const Group& group, Range of_g) {
   std::vector<const float*> terms;
   for (const Rank r : dealing_.terms()) {
@@ -112,8 +112,9 @@ void OneHostReduction::let_go() {
 
 // ---- The parts of the state
 
-// Two members that both compute the whole update go through it in the same order, so that one finds
-// in the cache which gradients the other has just read, and begin with what backward has made last.
+// Two members that both compute the whole update process it in the same order, so that one finds in
+// the cache the gradients that the other has just read. They begin with the last results of the
+// backward pass.
 Task<void> OneHostReduction::finish(const Group& group) {
   if (sums_in_update_ && group.size() == 2 && !held_.held()) {
     const std::vector<const float*> terms = terms_of(group, replica_.g().all());
@@ -133,7 +134,7 @@ Task<void> OneHostReduction::finish(const Group& group) {
     if (!taken_[r]) made_here = true;
   }
   if (!held_.parameters_held()) co_return;
-  // A part that was made here instead of at its owner is in the whole.
+  // A part that was updated here instead of at its owner is in the whole state.
   if (made_here) {
     co_await held_.gather();
   } else {
@@ -158,7 +159,7 @@ Task<void> OneHostReduction::sum_and_update(const Group& group, Rank owner) {
   held_.stepped();
 }
 
-// Does not wait for an owner that is late or lost: what its part is made of is here.
+// Does not wait for an owner that is late or lost: the gradients for its part are in memory here.
 Task<void> OneHostReduction::exchange_parts(const Group& group) {
   for (unsigned a = 0; a < arrays_copied(); ++a)
     lending_.lend(group, lending_.state(), update_.array(parts_.of(group.rank), a),
@@ -183,7 +184,7 @@ Task<void> OneHostReduction::read_parts(const Group& group) {
   });
 }
 
-// Copies while others are still to come. If one is lost meanwhile, its part is copied again.
+// Copies parts as they arrive. If an owner is lost meanwhile, its part is copied again.
 Task<void> OneHostReduction::read_part(const Group& group, Rank owner) {
   Readings& arrays = arrays_[owner.value()];
   for (unsigned a = 0; a < arrays.size(); ++a) {

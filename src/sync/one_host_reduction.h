@@ -3,19 +3,21 @@
 //
 //   hold     every member lends its gradient to all others, and reads theirs where they lie
 //   finish   the owner of a part adds up the gradients of that part and updates it, in one pass;
-//            then it lends the part to all others, which copy it, or go on reading it there
+//            then it lends the part to all others, which copy it, or keep reading it there
 //
-// So the sum is not written anywhere. Only where the rule needs norms of it, or its order is fixed
-// (logical_shards.h), buckets are reduced as they come, and hold() lends the sums of the parts.
+// So the sum is not stored. Only if the rule needs its norms, or its order is fixed
+// (logical_shards.h), buckets are reduced as they become ready, and hold() lends the sums of the
+// parts.
 //
 // Short parameters are copied into every member's state; long ones and the optimizer's slots stay
-// with their owners (sharded_state.h). Between two members with a short model each computes the
-// whole update: this passes over no more memory than to copy a part, and nobody waits.
+// with their owners (sharded_state.h). With two members and a short model, each computes the whole
+// update: this passes over no more memory than a copy of the part, and no member waits.
 //
 // Cost a step and worker: with P-1 others one message each for the gradient and for each array of
 //   the part; reading P N/P numbers of gradients; the update of N/P.
-// Failure: what is lent outlives the process of its owner. When all have told that they hold it,
-//   each can finish the step by itself: it makes the part of a lost owner from what that held.
+// Failure: what is lent outlives the process of its owner. When all have reported that they hold
+//   everything, each can finish the step alone: it computes the part of a lost owner from the
+//   memory that the owner has lent.
 #pragma once
 
 #include <cstdint>
@@ -86,7 +88,7 @@ class OneHostReduction final : public Reduction {
   ShardedState& held_;
   Lending& lending_;
   bool sums_in_update_ = false;  // in this view: owners add up gradients as they update
-  // Read at the others, by rank: gradients, or the sum of the part; and the part's arrays.
+  // Memory of the others, by rank: gradients, or the sum of the part; and the part's arrays.
   Readings gradients_;
   std::vector<Readings> arrays_;
   std::vector<bool> taken_;  // whose parts are in the state

@@ -23,11 +23,11 @@ namespace operations {
 inline constexpr std::uint64_t kBucketEach = 8;  // operations of a bucket
 
 inline constexpr OperationKind kBuckets{0, kBucketsMax* kBucketEach};
-inline constexpr OperationKind kNotes{1};     // what members tell each other at the end of a step
+inline constexpr OperationKind kNotes{1};     // notes of members to each other at the end of a step
 inline constexpr OperationKind kBuffers{2};   // the mean of the model's buffers
 inline constexpr OperationKind kNorms{3, 4};  // one for each round of the rule
 inline constexpr OperationKind kDone{4};      // a worker's gradient is complete
-inline constexpr OperationKind kDecision{5};  // whose gradients count
+inline constexpr OperationKind kDecision{5};  // which gradients count
 inline constexpr OperationKind kCounts{6};    // samples of incomplete gradients
 inline constexpr OperationKind kLinks{7};     // speeds of the links, once a view
 inline constexpr OperationKind kInPass{8, 4096};    // sums in the middle of a pass (batch norm)
@@ -55,7 +55,7 @@ constexpr std::uint64_t operation(OperationKind kind, std::uint64_t i = 0) {
 enum class BucketOperation : std::uint64_t {
   Reduce = 0,    // the sum; an encoding with two rounds takes the next number as well
   Spread = 1,    // the updated state; one for each array, parameters first
-  GatherSum = 7  // the whole sum at everyone, where the rule needs norms of it
+  GatherSum = 7  // the whole sum on all members, for norms
 };
 
 constexpr std::uint64_t operation(Step t, std::uint32_t bucket, BucketOperation what,

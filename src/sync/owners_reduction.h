@@ -1,6 +1,6 @@
 // OwnersReduction: each member owns a part of the state. It gets the sum of that part of the
 // gradient, by reduce-scatter, updates the part in a copy of the state, and sends it to all others,
-// the optimizer's slots too: so any member that is left can go on.
+// with the optimizer's slots, so that any remaining member can continue.
 // Dai et al. 2019 (BigDL), arXiv:1804.05839.
 //
 // Cost a step and worker: 2(P-1) messages of N/P, and as many again for each slot; the update of

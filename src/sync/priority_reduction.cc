@@ -15,7 +15,8 @@ namespace shoal {
 namespace {
 
 constexpr std::size_t kChunksUnderWay = 2;
-// In a gradient. A larger gradient has larger chunks: each needs a number of its own in its step.
+// The most chunks of a gradient, because each needs its own number in a step. A larger gradient has
+// larger chunks.
 constexpr std::uint64_t kChunksMax = kBucketsMax / 2;
 
 }  // namespace
@@ -52,7 +53,7 @@ Task<void> PriorityReduction::reduce_as_ready(const Group& group, Channel<Ready>
   while (auto bucket = co_await ready.next()) {
     const std::uint64_t pieces = pieces_of(bucket->n, chunk_n_);
     const std::uint32_t made = bucket->bucket;
-    // Where backward goes up in the arena the first layers are at the top of it.
+    // If the backward pass ascends in the arena, the first layers are at its top.
     const bool rises = buckets.empty() || bucket->at > buckets.back().at;
     for (std::uint64_t i = 0; i < pieces; ++i) {
       const Range piece = part_of(Range{nullptr, bucket->at, bucket->n}, i, pieces);
@@ -60,7 +61,7 @@ Task<void> PriorityReduction::reduce_as_ready(const Group& group, Channel<Ready>
       Chunk& chunk = chunks_.emplace_back();
       chunk.ready = Ready{static_cast<std::uint32_t>(chunks_.size() - 1), piece.at, piece.n};
       chunk.bucket = made;
-      // The first layers are those that backward comes to last.
+      // The backward pass reaches the first layers last.
       chunk.ticket.place = (kBucketsMax - made) << 32U | (rises ? pieces - 1 - i : i);
       tasks.spawn(exchange(group, chunk, report));
     }
@@ -93,7 +94,7 @@ Task<void> PriorityReduction::hear_term(const Group& group, Chunk& chunk, Rank f
   turns_->heard(chunk.ticket);
 }
 
-// direct_all_reduce, but that a member listens before its turn.
+// As direct_all_reduce, but a member listens before its turn.
 Task<void> PriorityReduction::all_reduce(const Group& group, Chunk& chunk, bool waits) {
   const Range g = replica_.g().range(chunk.ready.at, chunk.ready.n);
   const std::uint64_t P = group.size();

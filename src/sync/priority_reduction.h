@@ -1,6 +1,6 @@
-// PriorityReduction: what the next step needs first is exchanged first (`--order priority`).
-// P3: Jayarajan, Wei, Gibson, Fedorova, Pekhimenko 2019, arXiv:1905.03960. ByteScheduler: Peng et
-// al. 2019, SOSP, doi:10.1145/3341301.3359642.
+// PriorityReduction: exchanges first the gradients that the next step needs first (`--order
+// priority`). P3: Jayarajan, Wei, Gibson, Fedorova, Pekhimenko 2019, arXiv:1905.03960.
+// ByteScheduler: Peng et al. 2019, SOSP, doi:10.1145/3341301.3359642.
 //
 //   backward of t:   bucket k of g is ready, last layer first
 //     cut it into chunks of at most c bytes; they wait, those of the first layers in front
@@ -13,24 +13,23 @@
 // Symbols: c chunk size (SyncOptions::chunk, 512 KiB), w' the second copy of the state.
 // Cost: that of the direct all-reduce, in N/c operations, of which two are under way; a second copy
 //   of the state. The step takes max(forward + backward, exchange) at best, where wfbp takes
-//   forward + max(backward, exchange): forward waits for what is still to come of its own layer
-//   alone.
-// Deviations: P3 has servers; here the workers are each other's, a part of each chunk each. For
-//   all-reduce ByteScheduler has a master that tells all in which order chunks go; here each
-//   decides by itself, and begins what it hears that another has begun (send_scheduler.h), so that
-//   no decision travels behind the chunks that it is about. Chunks of fewer elements than workers
-//   do not wait: not all would hear of them. Sums are in the order of ranks, and every element is
-//   updated once, so that the bits are those of every other order with `--exchange direct`.
-//   Between workers of one host nothing waits for a link, and every chunk costs two of them a turn
-//   of their loops: there buckets go as backward makes them (everyone_reduction.h).
-//   The next pass begins only when the step is over where
+//   forward + max(backward, exchange): forward waits only for the rest of its own layer.
+// Deviations: P3 has servers; here each worker serves a part of each chunk. For all-reduce
+//   ByteScheduler has a master that decides the order of chunks; here each worker decides alone,
+//   and begins a chunk when it notices that another one has begun it (send_scheduler.h), so that no
+//   decision can arrive after its chunks. Chunks of fewer elements than workers do not wait,
+//   because not all workers would notice them. Sums are in the order of ranks, and every element is
+//   updated once, so that the bits are those of every other order with `--exchange direct`. Between
+//   workers of one host nothing waits for a link, and every chunk costs two of them a turn of their
+//   loops: there buckets are sent as in everyone_reduction.h.
+//   The next pass begins only after the step if
 //     - the optimizer needs norms of the whole gradient (clipping, LARS, LAMB),
 //     - the model has running statistics, which passes change in place and workers average,
 //     - shares are cut by measured speeds, or a share takes several passes,
 //     - something comes between the two steps: the end of an epoch, a checkpoint, a newcomer,
 //     - the learner cannot wait for a layer (Learner::waits_at_gates).
-// Failure: until all have told, w is as it was. When the view changes the chunks under way are
-//   given up with the step, and so is the pass that was begun early.
+// Failure: until all have reported, w is unchanged. When the view changes, the chunks under way are
+//   dropped with the step, and so is the early pass.
 #pragma once
 
 #include <cstdint>
@@ -61,8 +60,8 @@ class PriorityReduction final : public Reduction {
 
   void begin_view(const View& view, Rank own) override;
   void begin_step() override;
-  // Cuts buckets into chunks as they come, to the end, and reduces these; then the buckets need no
-  // reduce() of their own.
+  // Cuts all buckets into chunks as they become ready, and reduces these; then reduce() is not
+  // called for the buckets.
   Task<void> reduce_as_ready(const Group& group, Channel<Ready>& ready, std::deque<Ready>& buckets,
                              TaskGroup& tasks, StepReport& report);
   Task<void> reduce(const Group&, const Ready&) override { co_return; }

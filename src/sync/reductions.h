@@ -1,6 +1,6 @@
-// The reductions of a synchronous worker, and which of them a view gets. All exist as long as the
-// worker, because an exchange that was cancelled may read and write their memory until its view is
-// retired.
+// The reductions of a synchronous worker, and the choice of one for a view. All exist as long as
+// the worker, because an exchange that was cancelled may read and write their memory until its view
+// is retired.
 #pragma once
 
 #include "sync/apart_reduction.h"

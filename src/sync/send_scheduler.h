@@ -1,10 +1,10 @@
 // SendScheduler: the order in which waiting operations begin. A posted send cannot be recalled, so
-// only a few operations are under way at a time. The others wait here, and those that are needed
-// first go first.
+// only a few operations are under way at a time. The others wait here, and the most urgent one
+// begins first.
 //
-// A collective operation ends only when all members have begun it, but each member decides by
-// itself what it begins next. If two members began different operations, both would wait for ever.
-// So a member that hears that another one has begun an operation begins it too, even above the
+// A collective operation ends only when all members have begun it, but each member decides alone
+// which one it begins next. If two members began different operations, both would wait forever. So
+// a member that notices that another one has begun an operation begins it too, even above the
 // limit. Then every operation that is under way anywhere is begun by all members that have its
 // data, and ends.
 #pragma once
@@ -22,7 +22,7 @@ namespace shoal {
 class SendScheduler {
  public:
   struct Ticket {
-    std::uint64_t place = 0;  // the lowest is next; of each place there is one
+    std::uint64_t place = 0;  // the lowest is next; no two are equal
     bool begun = false;
     Signal called{};
   };

@@ -21,7 +21,8 @@ void ShardedState::begin_view(Cuts parts, Rank own, bool parameters) {
   prepared_ = false;
   there_.resize(parts_.size());
   if (!held()) return;
-  // It begins as far into a large page as in the whole, so that others can see it in large pages.
+  // The part has the same offset in a large page as in the whole, so that others can map it in
+  // large pages.
   before_own_ = Elements(0);
   if (parameters_ && own_n() >= kLargePage)
     before_own_ = Elements(parts_[own_.value()].at.value() % kLargePage.value());

@@ -1,6 +1,6 @@
 // StateUpdate: the optimizer's step of a synchronous worker, on parts of its replica.
 //
-//   measure   norms of the summed gradient, where the rule asks for them
+//   measure   norms of the summed gradient, if the rule needs them
 //   apply     a part of the gradient moves the same part of the state: in place, or to the copy of
 //             the state that counts after the step
 //
@@ -38,14 +38,14 @@ class StateUpdate {
   void begin_step() { norms_ = Sums(); }
   void state_arrived() { state_here_.notify_all(); }
 
-  // Learning rate and number of the step at hand.
+  // Learning rate and number of this step.
   UpdateStep step() const;
   bool needs_norms() const { return rounds(options_.rule) > 0; }
   unsigned slots_each() const { return slots(options_.rule); }
   // Computes the norms that the rule needs from these ranges of the gradient. `shared`: they are
   // the part of this member, and the sums of all members are added.
   Task<void> measure(const Group& group, std::vector<Range> of_g, bool shared);
-  // `terms`: the gradient is the sum of these, where it is not in g.
+  // `terms`: the gradient is the sum of these, if it is not in g.
   Task<void> apply(Range of_g, std::span<const float* const> terms = {});
   // The same for the own part, whose arrays lie in `held`.
   Task<void> apply_held(Range of_g, std::span<const float* const> terms, ShardedState& held);

@@ -12,7 +12,7 @@
 namespace shoal {
 namespace {
 
-// Pieces of a share whose worker may be told to stop.
+// The pieces of a share, after each of which its worker may stop.
 constexpr std::size_t kPieces = 4;
 
 }  // namespace
@@ -28,19 +28,19 @@ Task<void> StragglerRound::compute(const Group& group, StepReport& report) {
     own_done_ = 0;
     co_await compute_pieces(group, report.own);
     report.compute = node_.env.now() - begin;
-    // Rank 0 hears from everyone in every step, so that nothing of it is left in the next.
+    // Rank 0 receives from all workers in every step, so that no report is left for the next one.
     const Tag tag = group.tag(operation(operations::kDone, replica_.step), 0);
     co_await node_.endpoint.send(group.view->at(Rank(0)), tag, const_buf(own_done_));
   });
   dealing_.decide(decision_);
   if (!waits_by<PartialGradients>(options_.recipe)) co_return;
-  // No worker had to come to the end of its micro-shard: how far did each come?
+  // Partial micro-shards count: gathers the number of samples of each.
   const std::vector<std::uint64_t> samples = co_await gathering_.of_all(
       group, samples_done_, operation(operations::kCounts, replica_.step));
   dealing_.count(samples);
 }
 
-// A piece counts when it is complete: only then is it added, and the decision stops no addition.
+// Only complete pieces are added, and a decision does not interrupt an addition.
 Task<void> StragglerRound::compute_pieces(const Group& group, Score& score) {
   const MicroShard* const own = dealing_.micro_shard_of(group.rank);
   if (own == nullptr) {
@@ -72,7 +72,7 @@ Task<void> StragglerRound::compute_pieces(const Group& group, Score& score) {
   own_done_ = samples_done_ == n ? 1 : 0;
 }
 
-// At rank 0: hears who is done, and tells all when it is decided.
+// At rank 0: collects reports, and sends the decision to all.
 Task<void> StragglerRound::decide(const Group& group) {
   Candidates micro_shards;
   for (const MicroShard& micro_shard : dealing_.micro_shards()) {

@@ -1,12 +1,12 @@
-// StragglerRound: a synchronous step that does not wait for all. Gradients are computed until it is
-// decided whose count (stragglers.h), and exchanged only then.
+// StragglerRound: a synchronous step that does not wait for all. Workers compute until rank 0
+// decides which gradients count (stragglers.h), and then exchange only these.
 //
 //   worker:  compute own micro-shard; tell rank 0; stop when the decision comes
-//   rank 0:  hear who is done, until it can decide; tell all
+//   rank 0: collect reports until it can decide; tell all
 //   then:    exchange the gradients that count; the others take part without their own
 //
-// Cost a step: one message of each worker to rank 0 and back, beside the exchange.
-// Failure: as any step. What was told in a step that is given up is forgotten with its view.
+// Cost a step: one message from each worker to rank 0 and back, in addition to the exchange.
+// Failure: as any step. Reports of an aborted step are dropped with its view.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ class StragglerRound {
         buffers_(buffers),
         sums_(node, replica.N, learner.substance()) {}
 
-  // On return the dealing knows whose gradients count, and g is this worker's.
+  // On return the dealing knows which gradients count, and g is this worker's gradient.
   Task<void> compute(const Group& group, StepReport& report);
 
  private:

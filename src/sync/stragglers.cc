@@ -5,7 +5,7 @@
 namespace shoal {
 namespace {
 
-// The first of the micro-shard's workers to be done.
+// The worker of the micro-shard that finished first.
 Rank first_done(const std::vector<Rank>& workers, std::span<const Rank> done) {
   for (const Rank r : done)
     if (std::ranges::find(workers, r) != workers.end()) return r;

@@ -1,9 +1,10 @@
-// The decision which gradients of a step count, where the step does not wait for all. Rank 0 hears
-// of every gradient that is done, decides, and tells all members.
+// The decision which gradients of a step count, if the step does not wait for all. Workers report
+// finished gradients to rank 0, which decides and tells all members.
 //
 //   first      TensorFlow's backup workers (Chen et al. 2016, arXiv:1604.00981): of P workers the
 //              first P - b to be done count, the others are dropped
-//   fastest    A-BSP (Wang et al. 2018): when the first is done all give their gradient so far
+//   fastest    A-BSP (Wang et al. 2018): when the first is done, all contribute their gradients
+//              so far
 //   redundant  DistBelief (Dean et al., NIPS 2012): two workers compute each micro-shard, and the
 //              first of them counts
 #pragma once
@@ -26,7 +27,8 @@ using Winners = std::vector<Rank>;
 // The workers of each micro-shard, in order of preference.
 using Candidates = std::vector<std::vector<Rank>>;
 
-// `done`: workers in the order in which they were. Nothing: it is too early to tell.
+// `done`: workers in the order in which they finished. Returns nothing if it is too early to
+// decide.
 std::optional<Winners> decide_stragglers(const InStep& recipe, const Candidates& micro_shards,
                                          std::span<const Rank> done);
 

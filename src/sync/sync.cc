@@ -41,7 +41,7 @@ class Worker {
         watch_(node.membership),
         transfer_(node, learner, replica, kTransferOperation) {}
 
-  // Trains until the last step is done everywhere, through all views.
+  // Trains through all views until all workers have finished the last step.
   Task<void> run();
 
  private:
@@ -49,7 +49,7 @@ class Worker {
   Task<bool> in_view(ViewPtr view);
   Task<bool> train(const Group& group);
   void tell_of_lost(const View& view);
-  // Parts of the state, from their owners, which may be gone.
+  // Copies parts of the state from their owners, some of which may be lost.
   Task<void> gather_parts();
 
   // ---- A step
@@ -63,7 +63,7 @@ class Worker {
   bool evaluation_due() const;
   Task<void> evaluate(const Group& group);
 
-  // ---- The state: saved; agreed on when a view begins
+  // ---- The state: saved, and agreed on when a view begins
   Task<bool> save_if_due(const Group& group);
   Task<bool> save_all(const Group& group);
   Task<void> save();
@@ -78,7 +78,7 @@ class Worker {
   std::uint64_t position(std::uint64_t epoch, std::uint64_t at) const {
     return epoch * replica_.ledger.samples_per_epoch() + at;
   }
-  // The hash of the state before the present step, for checkers.
+  // The hash of the state before this step, for checkers.
   std::uint64_t hash() {
     if (!options_.audit) return 0;
     Hash both;
@@ -116,7 +116,7 @@ Task<void> Worker::run() {
   } catch (...) {
     error = std::current_exception();
   }
-  // Whatever the end: the replica may be given up only when the network has let go of its ranges.
+  // In every case the replica may be destroyed only after the network has released its ranges.
   if (error) node_.membership.fail(error);
   co_await node_.endpoint.retire(kGroup, last_);
   if (error) std::rethrow_exception(error);
@@ -138,7 +138,7 @@ Task<bool> Worker::in_view(ViewPtr view) {
   } catch (...) {
     error = std::current_exception();
   }
-  // Members that go on to the next view read nothing any more that was lent in this one.
+  // Members in the next view do not read memory that was lent in this one.
   step_.refuse_early_pass();
   try {
     co_await gather_parts();
@@ -190,7 +190,7 @@ Task<bool> Worker::train(const Group& group) {
   co_return co_await watch_.before_next_view(barrier(group, kBarrierOperation));
 }
 
-// False: it was given up for a new view, and nothing has changed.
+// False: the step was aborted for a new view, and nothing has changed.
 Task<bool> Worker::make_step(const Group& group) {
   bool counts = false;
   std::exception_ptr error;
@@ -207,7 +207,7 @@ Task<bool> Worker::make_step(const Group& group) {
   co_return counts;
 }
 
-// All that waits for other members. A member that has no state yet gets it meanwhile.
+// All steps that wait for other members. A member without a state gets it meanwhile.
 Task<void> Worker::prepare_step(const Group& group) {
   for (const MicroShard& micro_shard : step_.deal(*group.view))
     if (micro_shard.winner == group.rank)
@@ -223,7 +223,7 @@ Task<void> Worker::prepare_step(const Group& group) {
     tasks.spawn(step_.prefetch(group));
     co_return;
   });
-  // As long as one member has not told, none may finish: after a loss all have the step before.
+  // No member may finish before all have told: after a loss all have the state before the step.
   if (node_.env.buggify("sync: late to tell"))
     co_await node_.env.sleep(std::chrono::milliseconds(20));
   co_await step_.tell(group);
@@ -253,7 +253,7 @@ Task<bool> Worker::save_if_due(const Group& group) {
   co_return true;
 }
 
-// By all members, where each has something of its own; false: the view changed.
+// By all members, if each has its own state; false: the view changed.
 Task<bool> Worker::save_all(const Group& group) {
   std::vector<PerWorkerArray> own = step_.per_worker_state();
   if (!own.empty() && group.size() > 1) {
@@ -344,8 +344,8 @@ Task<void> Worker::level_up(const Group& group) {
   co_await transfer_.announce(group);
   if (plan.from_checkpoint) co_await take_own(group, plan.source);
   co_await choose(group, false);
-  // An evaluation or a save before the next step needs the state on all members. A job that is
-  // resumed begins with all of them, as it would have gone on.
+  // An evaluation or a save before the next step needs the state on all members. A resumed job
+  // begins with all members, as it would have continued.
   const std::vector<bool>& guests = transfer_.in_need();
   const bool on = goes_on(guests) && !transfer_.initial() && !plan.from_checkpoint && !ends() &&
                   !evaluation_due();

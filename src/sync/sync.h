@@ -11,7 +11,7 @@
 //       everyone   g <- all-reduce(g)
 //       owners     g[own part] <- reduce-scatter(g)      (on one host: with the update)
 //       root       g <- reduce(g) at rank 0
-//     tell all that t can be finished, and hear it of all
+//     tell all that t can be finished, and wait until all have told
 //       everyone   w <- update(w, g / B_global, eta_t)
 //       owners     w[own part] <- update;  w[other parts] <- those of their owners
 //       root       w <- update at rank 0;  w <- broadcast(w)
@@ -25,11 +25,11 @@
 //   N/P, and those of the optimizer's slots, update of N/P; root: two trees, update of N at rank 0.
 // Deviations: the sum is averaged over samples, not over workers, so that uneven shares count
 //   right. Owners send the optimizer's slots too; on one host others can read them even when their
-//   owner is lost (sharded_state.h). So any worker that is left can go on.
-// Failure: a worker may be lost or join at any moment. The step at hand is dropped or finished by
-//   all alike (recovery.h), and lost shares are dealt again: every step is applied exactly once and
+//   owner is lost (sharded_state.h). So any remaining worker can continue.
+// Failure: a worker may be lost or join at any moment. All members drop or finish the current step
+//   alike (recovery.h), and lost shares are dealt again: every step is applied exactly once and
 //   every sample of an epoch counts exactly once. A newcomer gets the state while the others make
-//   their next step. When all are lost, the state last saved counts.
+//   their next step. When all are lost, training continues from the last saved state.
 #pragma once
 
 #include <cstdint>
@@ -50,19 +50,19 @@ namespace shoal {
 
 struct SyncOptions {
   Step steps{100};
-  std::uint64_t batch = 32;   // B_global of `workers` workers; at least 1
+  std::uint64_t batch = 32;   // B_global with `workers` workers; at least 1
   std::uint64_t workers = 1;  // that the batch is meant for
   BatchGrowth growth{};       // of the batch
   InStep recipe{};
   Rule rule{};
   double local_clip = 0;  // dgc: what the rule's clip_norm would be, as each worker's own; 0: none
-  double eta = 0.1;       // of the schedule, at its height
+  double eta = 0.1;       // the maximum of the schedule
   Schedule schedule{};
-  // Buckets of the gradient are joined to the size that turns out best, if that changes no bits
-  // (bucket_tuner.h): above 0, the size of the smallest.
+  // Buckets of the gradient are joined to the best size, if that changes no bits (bucket_tuner.h):
+  // above 0, the size of the smallest.
   Bytes tune_buckets{0};
-  // From this size on, parameters stay with the owners of their parts, on one host
-  // (sharded_state.h). With fewer the additional message would cost more than it saves.
+  // On one host, parameters from this size on stay with the owners of their parts
+  // (sharded_state.h). For smaller models the additional message would cost more than it saves.
   Bytes hold_parameters{4 << 20};
   Bytes chunk{512 << 10};  // at most, with SendOrder::Priority
   Step save_every{0};      // 0: only at the end
@@ -73,8 +73,8 @@ struct SyncOptions {
 
 // The node program of a worker. `learner` and `checkpoints` outlive it; `replica` is the worker's,
 // made for this life of the node, and holds the result at the end; its ledger says what an epoch
-// is. Throws ConfigError for options that cannot be.
-// Ends before the last step when the journal wants to leave. The replica has slots(rule).
+// is. Throws ConfigError for impossible options.
+// Ends before the last step if the journal asks for it. The replica has slots(rule).
 Task<void> sync_worker(Node& node, Learner& learner, CheckpointStore& checkpoints, Replica& replica,
                        SyncOptions options, Journal* journal = nullptr);
 

@@ -120,7 +120,7 @@ Task<void> SyncStep::prepare(const Group& group) {
   begun_ = begin;
 }
 
-// The own gradient; then that of the next step begins, where it goes early.
+// This worker's gradient; then the early pass of the next step begins, if there is one.
 Task<void> SyncStep::compute(const Group& group, Channel<Ready>& ready) {
   if (early_.taken()) {
     co_await early_.follow(report_);
@@ -137,7 +137,7 @@ Task<void> SyncStep::reduce_as_ready(const Group& group, Channel<Ready>& ready, 
   return buckets_.reduce_as_ready(group, *reduction_, ready, tasks, report_);
 }
 
-// Norms are of all sums: no part of a copy could be updated before.
+// Norms need all sums, so no part of a copy could be updated before.
 Task<void> SyncStep::apply_with_norms(const Group& group) {
   std::vector<Range> summed;
   for (const Ready& bucket : buckets_.all()) summed.push_back(reduction_->summed(group, bucket));

@@ -4,17 +4,17 @@
 //   deal     the global batch is cut into micro-shards, each for a worker (dealing.h)
 //   prepare  every worker computes the gradient of its micro-shard (local_gradient.h), and the
 //            gradients are summed (reduction.h), each bucket as soon as backward has made it
-//   tell     all know that all have come so far: from here on the step counts
+//   tell     all know that all have reached this point: from here on the step counts
 //   finish   the state becomes the one after the step
 //   commit   the samples are settled
 //
-// Until all have told, nothing of the state is changed. After that each member can finish the step
-// by itself, whatever happens to the others: it has the whole sum, or holds what the sum is made
-// of, in memory that outlives the processes of the others, or has the next state in a copy.
+// Until all have told, the state is unchanged. After that each member can finish the step without
+// the others: it has the whole sum, or holds its terms, in memory that outlives the other
+// processes, or has the next state in a copy.
 //
 // Two kinds of recipes compute the whole gradient before they exchange any of it: those with
-// logical shards, which sum in one fixed order (logical_shards.h), and those that do not wait for
-// all workers (straggler_round.h).
+// logical shards, which sum in a fixed order (logical_shards.h), and those that do not wait for all
+// workers (straggler_round.h).
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,7 @@
 
 namespace shoal {
 
-// Each member tells all others in every step about its last one.
+// In every step, each member sends a note on its last step to all others.
 struct StepNote {
   std::uint64_t samples = 0;     // of its gradient
   std::uint64_t compute_ns = 0;  // time for the gradient
@@ -64,17 +64,17 @@ class SyncStep {
   // ---- A view
   // These tasks lend memory to peers until the view ends.
   void begin_lending(TaskGroup& tasks);
-  // Where the recipe leaves the exchange open: measures, chooses, and returns the choice in words.
+  // If the recipe leaves the exchange open: measures, chooses, and returns the choice as text.
   Task<std::string> choose_exchange(const Group& group, bool anew);
-  // The members have agreed on step and state. Guests, by rank, still have to get the state, and
-  // have no samples in the first step.
+  // The members have agreed on step and state. Guests, by rank, do not have the state yet, and have
+  // no samples in the first step.
   void begin_view(const View& view, std::vector<bool> guests);
   // The state came from another member, or was replaced.
   void state_arrived();
-  // Steps take so much longer or shorter that the exchange should be chosen anew: the same on all
-  // members.
+  // Whether durations of steps have changed so much that the exchange must be chosen again, the
+  // same on all members.
   bool links_changed() const { return choice_.links_changed(); }
-  // Before the tasks that lend are cancelled: ends what was begun for the next step.
+  // Called before the tasks that lend are cancelled: ends the early pass of the next step.
   void refuse_early_pass() { early_.refuse(); }
 
   // ---- A step
@@ -85,9 +85,9 @@ class SyncStep {
   Task<void> prefetch(const Group& group);
   // Tells the others that this member can finish the step. Done when all have: the step counts.
   Task<void> tell(const Group& group);
-  // Done when the state is that after the step; ends whatever happens to other members.
+  // Done when the state is that after the step; ends even if other members are lost.
   Task<void> finish(const Group& group);
-  // Releases memory of others that is read here, after finish() or instead of it.
+  // Releases memory of others, after finish() or instead of it.
   void let_go() { reduction_->let_go(); }
   // Instead of finish(): the state is that before the step.
   void give_up();
@@ -95,9 +95,9 @@ class SyncStep {
   StepReport commit();
 
   // ---- The state
-  // The part of it that stays with its owners.
+  // The part of the state that stays with its owners.
   ShardedState& held() { return held_; }
-  // Arrays that no other worker has; and those of workers that are not in the view.
+  // Arrays that no other worker has. inherit() takes over those of workers outside the view.
   std::vector<PerWorkerArray> per_worker_state() { return encoded_.per_worker_state(); }
   void inherit(std::span<const KeptArray> kept, const View& view) { encoded_.inherit(kept, view); }
 
