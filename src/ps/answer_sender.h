@@ -1,5 +1,5 @@
-// Sends answers, and what belongs to them. Parameters are sent in pieces, each as soon as the
-// update has computed it, as they are or encoded.
+// Sends answers, and the ranges that belong to them. Parameters are sent in pieces, each as soon as
+// the update has computed it, plain or encoded.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,11 @@
 
 namespace shoal {
 
-// What is sent beside an answer. It is held until it has been read.
+// The range that follows an answer. It is held until it has been read.
 struct Payload {
   std::shared_ptr<Version> parameters{};
   std::uint64_t version = 0;  // of the parameters
-  bool exact = false;         // they are not encoded: they are evaluated and saved
+  bool exact = false;         // not encoded, for evaluation and checkpoints
   Range slots{};
   std::shared_ptr<const std::vector<float>> buffers{};
   std::shared_ptr<const std::vector<std::uint64_t>> words{};
@@ -65,7 +65,7 @@ class AnswerSender {
                                Version& version);
 
   ServerContext& server_;
-  std::unique_ptr<Codec> pulls_;  // null: parameters are sent as they are
+  std::unique_ptr<Codec> pulls_;  // null: parameters are not encoded
   Slots<AnswerFrame> answers_;
 };
 

@@ -28,7 +28,7 @@
 
 namespace shoal {
 
-// Where a server gets a shard that no server has.
+// The source of a shard that no server has.
 class ShardLoader {
  public:
   virtual ~ShardLoader() = default;
@@ -45,9 +45,10 @@ class ChainReplication {
   // Makes a change. `part`: the range that belongs to it. REQUIRES: the caller has the turn, and
   // this node is the head.
   void commit(HostedShard& shard, AnyRecord record, std::optional<Gradient> part = std::nullopt);
-  // Until all holders have the changes so far: whoever is told of one can rely on it.
+  // Done when all holders have the changes so far, so that a node can rely on a change that it is
+  // told of.
   Task<void> until_acknowledged(HostedShard& shard);
-  // Takes the shard's place from a new directory: follows the chain, loads the state, or drops it.
+  // Takes the shard's role from a new directory: follows the chain, loads the state, or drops it.
   Task<void> adopt(HostedShard& shard, const ShardDirectory& directory);
 
  private:
@@ -60,7 +61,7 @@ class ChainReplication {
     std::vector<std::uint64_t> words{};
     std::vector<Gradient> gradients{};
   };
-  // What arrives from the neighbours in the chain of a shard.
+  // Messages from the neighbours in the chain of a shard.
   struct Arrivals {
     bool followed = false;  // both are received
     RecordFrame record;

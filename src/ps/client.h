@@ -25,8 +25,8 @@ Task<void> take_range(Node& node, Holder from, Tag tag, Range into);
 
 class Client {
  public:
-  // A node has one as a worker and one as a server; their requests have numbers of their own.
-  // `pulls`: the encoding of parameters on their way to this node.
+  // A node has one client as a worker and one as a server, whose requests are numbered separately.
+  // `pulls`: the encoding of parameters that are sent to this node.
   Client(Node& node, ShardDirectories& directories, Role role, const Encoding& pulls = {})
       : node_(node),
         directories_(directories),
@@ -38,7 +38,7 @@ class Client {
   Holder head(std::uint32_t shard) const {
     return directories_.now().shards[shard].chain.holders[0];
   }
-  // Where the ranges that come with an answer are copied to. Parameters and slots have the shard's
+  // The destinations of the ranges that follow an answer. Parameters and slots have the shard's
   // size.
   struct Room {
     Range w{}, slots{}, buffers{};

@@ -1,4 +1,4 @@
-// ClockTable: what a shard knows about its workers. The gates of consistency.h are functions of it.
+// ClockTable: a shard's knowledge of its workers. The gates of consistency.h are functions of it.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ struct ClockRow {
   Incarnation life;
   std::uint64_t clock = 0;    // its pushes that arrived here
   std::uint64_t version = 0;  // of the parameters that it read last
-  double unseen = 0;          // an upper bound of the sup-norm of what has changed since then
-  bool waits = false;         // for its read: it will see all of that before it computes again
-  bool away = false;          // it has no samples to compute with, and nobody waits for it
+  double unseen = 0;          // an upper bound of the sup-norm of the changes since then
+  bool waits = false;  // it waits for its read, and will see all of that before it computes again
+  bool away = false;   // it has no samples, and no worker waits for it
 
   auto operator<=>(const ClockRow&) const = default;
 };
@@ -32,10 +32,10 @@ struct ClockTable {
   // grow, except by enter(), so that the search begins where the last one ended: over P pushes or
   // newcomers it visits 2 P rows.
   std::optional<std::uint64_t> least(const View& view) const;
-  // A worker is new here, or in a new life, or was away.
+  // Enters a worker that is new here, or in a new life, or was away.
   ClockRow& enter(NodeId worker, Incarnation life, std::uint64_t clock);
 
-  // What least() has found: in this view no row has less, as long as one has this clock.
+  // The result of least(): in this view no row has less, as long as one row has this clock.
   struct Found {
     Generation view;
     std::size_t row = 0;

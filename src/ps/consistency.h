@@ -41,7 +41,7 @@ enum class Admission : std::uint8_t { Now, Later, Never };
 
 namespace consistency {
 
-// The rule where a consistency has none of its own: each push is an update, and nobody waits.
+// The default rule: each push is an update, and no worker waits.
 struct EachPush {
   bool operator==(const EachPush&) const = default;
 
@@ -193,7 +193,7 @@ struct Value : EachPush {
   constexpr explicit Value(double D = 0.1) : change(D) {}
   bool operator==(const Value&) const = default;
 
-  // A push may change more than the bound by itself: then all others must have seen everything.
+  // A single push may exceed the bound: then all others must have seen everything.
   Admission admits(const ClockTable& table, const ClockRow& row, std::uint64_t /*version*/,
                    std::uint64_t /*based_on*/, double by) const {
     double unseen = 0;
@@ -237,7 +237,7 @@ using Consistency =
     std::variant<consistency::Synchronous, consistency::Bounded, consistency::Softsync,
                  consistency::Value, consistency::Reject, consistency::Backup, consistency::Async>;
 
-// "bounded:3". Anything else than the forms above is a ConfigError with what is allowed.
+// "bounded:3". For any other form, throws ConfigError with the allowed forms.
 Consistency parse_consistency(std::string_view text);
 std::string to_string(const Consistency& consistency);
 
@@ -248,12 +248,12 @@ std::string to_string(const Consistency& consistency);
 bool may_read(const Consistency& consistency, const ClockTable& table, std::uint64_t clock,
               std::uint64_t version, std::uint64_t pushes);
 
-// What becomes of a push by `row`'s worker, based on `based_on`, that changes no parameter by more
-// than `change`.
+// Whether a push by `row`'s worker, based on version `based_on`, is admitted, if it changes no
+// parameter by more than `change`.
 Admission admits(const Consistency& consistency, const ClockTable& table, const ClockRow& row,
                  std::uint64_t version, std::uint64_t based_on, double change);
 
-// Whether the pushes since the last update are the next one.
+// Whether the pushes since the last update form the next one.
 bool completes(const Consistency& consistency, const ClockTable& table, std::uint64_t pushes,
                std::uint64_t version);
 
@@ -261,10 +261,10 @@ bool completes(const Consistency& consistency, const ClockTable& table, std::uin
 std::uint64_t version_after(const Consistency& consistency, const ClockTable& table,
                             std::uint64_t version);
 
-// When nobody is missing, and all are equally fast.
+// If all workers are present and equally fast.
 std::uint64_t pushes_per_update(const Consistency& consistency, std::uint64_t workers);
 
-// ---- What servers and workers may leave out.
+// ---- Work that servers and workers may omit.
 
 // Whether an update is one push of each worker, so that version and clocks count the same.
 bool moves_in_step(const Consistency& consistency);
@@ -276,7 +276,7 @@ bool goes_by_steps(const Consistency& consistency);
 // Whether clocks decide when an update is made, or which version it makes.
 bool counts_clocks(const Consistency& consistency);
 
-// Whether a push may be refused for ever.
+// Whether a push may be refused for good.
 bool drops_late(const Consistency& consistency);
 
 // Whether a push may have to wait because of the change that it makes.

@@ -3,7 +3,7 @@
 // 2017 (DC-ASGD).
 //
 // Cost: a pass over the gradient; memory of N for each worker whose version differs.
-// Failure: a new head begins without the versions that workers have read: it takes g as it is.
+// Failure: a new head begins without the versions that workers have read: it does not correct g.
 #pragma once
 
 #include <cstdint>

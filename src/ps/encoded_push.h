@@ -1,17 +1,17 @@
-// What a worker pushes where gradients are encoded, and what waits meanwhile: the rest of what was
-// sent, which the worker adds to its next gradient. Seide et al. 2014; as MXNet's servers have it:
-// Chen et al. 2015, with two bits.
+// EncodedPush: encodes the gradients that a worker pushes, and keeps the residual, which the worker
+// adds to its next gradient. Seide et al. 2014; in MXNet's servers, with two bits: Chen et al.
+// 2015.
 //
-//   at a push:  v <- G + e;   c(v) goes to the shards, to each its part;   e <- v - c(v)
-//   after the last share of an epoch: e goes as it is, in a push of its own;   e <- 0
+//   at a push:  v <- G + e;   send each shard its part of c(v);   e <- v - c(v)
+//   after the last share of an epoch: push e, not encoded;   e <- 0
 //
-// Symbols: G the gradient since the last push, e what waits, c the encoding.
+// Symbols: G the gradient since the last push, e the residual, c the encoding.
 // Cost a push: the messages (encoded/message.h) in place of N values; at an epoch's end N values.
 // Deviations: the systems of the literature keep e from epoch to epoch, and lose it with a worker.
-//   Here nothing is left at an epoch's end, so that what is saved then owes nothing to anyone. The
-//   optimizer at the servers makes an update more of it.
-// Failure: a push is encoded once, and sent again as it is. What waits is lost with its worker; the
-//   shares that it was of were not settled, and count as partial then.
+//   Here e is pushed at an epoch's end, so that a checkpoint lacks no part of a gradient. The
+//   optimizer at the servers makes one more update of it.
+// Failure: a push is encoded once, and sent again unchanged. The residual is lost with its worker;
+//   its shares were not settled, and count as partial then.
 #pragma once
 
 #include <cstdint>
@@ -34,9 +34,10 @@ class EncodedPush {
   EncodedPush(Node& node, Cuts pieces, std::span<const Encoding> encodings,
               const std::vector<ShardCut>& cuts, Substance substance);
 
-  // Of all parameters; the sum over as many samples. `number` is of this push, in all its lives.
+  // Encodes the gradient of all parameters, a sum over `samples`. `number`: that of this push, over
+  // all lives of the worker.
   Task<void> encode(Range g, std::uint64_t samples, std::uint64_t number);
-  // The message for a shard, of what was encoded last.
+  // The message for a shard, from the last encoding.
   Range packed(std::uint32_t shard) const { return outgoing_[shard].packed; }
 
   // Whether something waits; and g <- that, with nothing left.

@@ -20,14 +20,14 @@ enum class EndOfEpochTask : std::uint32_t {
   Evaluate,     // evaluate a block that has no score
   Save,
   Continue,  // the end is past, and there is another epoch
-  Finish,    // the end is past, and there is none
+  Finish,    // the end is past, and it was the last
 };
 
 class EpochEnd {
  public:
   EpochEnd(std::uint32_t blocks, bool buffers) : buffers_wanted_(buffers), scores_(blocks) {}
 
-  // Of the epoch whose end has come.
+  // The epoch that ends now.
   EndOfEpochTask next_task(bool evaluates) const;
   void buffers_sent() { buffers_sent_ = true; }
   void score(std::uint32_t block, const Score& score);

@@ -1,4 +1,5 @@
-// What all workers learn of an epoch's end: where the ledger stands, and how stale pushes were.
+// The summary of an epoch that all workers get at its end: the state of the ledger, and the
+// staleness of pushes.
 #pragma once
 
 #include <cstdint>

@@ -1,11 +1,11 @@
-// A shard's gradient as it is pushed where factors are: the gradient of a fully connected layer's
-// weight is error^T x input, of B (M + N') numbers where the gradient has M N'. Chilimbi et al.,
-// "Project Adam", OSDI 2014. Who receives it forms the gradient.
+// The form of a pushed gradient with factors: the gradient of a fully connected layer's weight is
+// error^T x input, and these have B (M + N') numbers instead of M N'. Chilimbi et al., "Project
+// Adam", OSDI 2014. The receiver computes the gradient.
 //
 //   pieces of the shard, in order, each with a head: numbers as they are, or the factors of those
 //   rows of a weight that are in it, where that is less
 //
-// Cost: at the receiver B M N' multiplications, in place of M N' numbers on the way.
+// Cost: B M N' multiplications at the receiver, instead of sending M N' numbers.
 #pragma once
 
 #include <cstdint>
@@ -31,11 +31,11 @@ std::vector<float> pack(const ShardCut& cut, std::span<const float> g,
 // It is never longer.
 Elements packed_most(const ShardCut& cut, std::size_t layers);
 
-// What was packed. Throws Corrupt when it is no gradient of that shard.
+// Reads a packed gradient. Throws Corrupt unless it is a gradient of that shard.
 class Packed {
  public:
   Packed(const ShardCut& cut, std::span<const float> words);
-  // Forms the gradient of the elements [from, to) of the shard; or adds it to what is there.
+  // Computes the gradient of the elements [from, to) of the shard; or adds it to the target.
   void form(std::size_t from, std::size_t to, std::span<float> g) const;
   void add(std::size_t from, std::size_t to, std::span<float> g) const;
 

@@ -1,17 +1,17 @@
 // Filter: which elements of its gradients a worker pushes now. The others wait at the worker, where
 // later gradients are added to them (ps/partial_push.h).
 //
-//   text form              is pushed now                              source
+//   text form              elements that are pushed now               source
 //   none                   everything
-//   significant:V          what would change its parameter by more    Hsieh et al., NSDI 2017
+//   significant:V          those that change their parameter by more  Hsieh et al., NSDI 2017
 //                          than V / sqrt(t) of its value              (Gaia)
-//   magnitude:RATE:BURST   as much as a budget of bytes allows, the   Wei et al., SoCC 2015 (Bosen)
+//   magnitude:RATE:BURST   as many as a budget of bytes allows, the   Wei et al., SoCC 2015 (Bosen)
 //                          largest changes relative to the
 //                          parameters first
-//   fifo:RATE:BURST        the same, all elements in turn
+//   fifo:RATE:BURST        as many as the budget allows, in turn
 //
-// Symbols: t, pushes of the worker with this one; RATE, bytes a second; BURST, bytes that may be
-// saved up while nothing is pushed, by default those of a tenth of a second.
+// Symbols: t, number of this push of the worker, from 1; RATE, bytes a second; BURST, the maximum
+// of unused bytes, by default those of a tenth of a second.
 #pragma once
 
 #include <cstdint>
@@ -32,9 +32,9 @@ class Budget {
   Budget(double rate, double burst) : rate_(rate), burst_(burst), left_(burst) {}
 
   Bytes left(Time now);
-  // REQUIRES: no more than is left.
+  // REQUIRES: bytes is at most left().
   void spend(Time now, Bytes bytes);
-  // Until so many bytes are left, or all that can be saved up.
+  // The time until that many bytes are available, at most BURST.
   Duration until(Time now, Bytes bytes);
 
  private:
@@ -101,14 +101,14 @@ struct Fifo {
 
 using Filter = std::variant<filter::None, filter::Significant, filter::Magnitude, filter::Fifo>;
 
-// Anything else than the forms above is a ConfigError with what is allowed.
+// For any other form, throws ConfigError with the allowed forms.
 Filter parse_filter(std::string_view text);
 std::string to_string(const Filter& filter);
 
 // Whether elements may wait at the worker.
 inline bool holds_back(const Filter& f) { return !std::holds_alternative<filter::None>(f); }
 
-// Of a filter that has one.
+// The budget of a filter that has one.
 std::optional<Budget> budget_of(const Filter& filter);
 
 }  // namespace shoal

@@ -20,7 +20,8 @@ class GradientForms {
  public:
   explicit GradientForms(ServerContext& server) : server_(server), keys_(server.shards.size()) {}
 
-  // None: the keys of a part are not known here. Throws Corrupt for a malformed gradient.
+  // Returns nothing if the keys of a part are not known here. Throws Corrupt for a malformed
+  // gradient.
   // REQUIRES: the form is not Plain.
   Task<std::optional<Gradient>> dense(Holder from, std::uint32_t shard, GradientForm form,
                                       Gradient packed);

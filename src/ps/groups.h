@@ -72,7 +72,7 @@ bool leads(const View& view, const Groups& groups, NodeId node);
 // Workers of the view in the group that it leads; 1 for a worker that leads none.
 std::uint64_t members_of(const View& view, const Groups& groups, NodeId leader);
 
-// The number of groups when nobody is missing.
+// The number of groups if all workers are present.
 std::uint64_t count_groups(const Groups& groups, std::uint64_t workers, std::uint64_t hosts);
 
 }  // namespace shoal

@@ -1,5 +1,5 @@
-// A shard on one of its holders: its state, its place in the chain of holders, and turns. A handler
-// that changes the shard has the turn while it does so.
+// A shard on one of its holders: its state, its position in the chain of holders, and turns. A
+// handler that changes the shard has the turn while it does so.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class AnnouncedPushes {
  public:
   using Key = std::pair<NodeId, std::uint64_t>;  // the sender, and its request's number
   void announce(Key key) { all_[key] = count_++; }
-  bool end(Key key) { return all_.erase(key) > 0; }  // true: it was one of them
+  bool end(Key key) { return all_.erase(key) > 0; }  // true: the push was announced
   std::uint64_t count() const { return count_; }     // so far
   bool awaited(std::uint64_t before) const;
 
@@ -53,7 +53,7 @@ class HostedShard {
   bool ours = false;   // the state is here, or is being loaded here
   bool ready = false;  // the state is here
   std::unique_ptr<ShardState> state;
-  Holder next{};                   // it gets the records; nobody: this is the last holder
+  Holder next{};                   // gets the records; none: this is the last holder
   std::uint64_t acknowledged = 0;  // records that this holder and all after it have
   bool measuring = false;  // norms for the next update: no push may join those that wait for it
   AnnouncedPushes announced;
@@ -66,7 +66,7 @@ class HostedShard {
 
   // ---- Turns
   Task<Turn> turn();
-  // Of several pushes that wait, the one with the least clock is first.
+  // Among waiting pushes, the one with the least clock is first.
   Task<Turn> turn_of_push(std::uint64_t clock);
   // Whether a handler has the turn; or an update runs: only shares of samples may change then.
   bool busy() const { return busy_; }

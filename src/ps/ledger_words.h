@@ -1,5 +1,5 @@
-// States as words, to be sent or kept: a ledger's place, scores, and the reader that takes them
-// apart again.
+// States as words, for messages and checkpoints: a ledger's position, scores, and the reader that
+// decodes them.
 #pragma once
 
 #include <cstdint>

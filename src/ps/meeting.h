@@ -10,10 +10,11 @@
 
 namespace shoal {
 
-// What the members do together; true: that was the last time.
+// The work of all members together; true: this was the last time.
 using Meet = std::function<Task<bool>(const Group&)>;
 
-// In every view anew. Whoever is lost in it is suspected. REQUIRES: `id` is used for nothing else.
+// Runs once in every view. Members that are lost in it are suspected. REQUIRES: `id` is used for
+// nothing else.
 Task<void> meet_in_views(Node& node, GroupId id, Meet meet);
 
 }  // namespace shoal

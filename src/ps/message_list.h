@@ -19,7 +19,7 @@
 
 namespace shoal {
 
-// For the layout of a message: another build must have the same.
+// Checks the layout of a message, which must be the same in all builds.
 template <class Message, std::size_t size>
 inline constexpr bool kLaidOut =
     sizeof(Message) ==
@@ -31,7 +31,8 @@ auto& header_of(List& message) {
       [](auto& one) -> auto& { return one.header; }, message);
 }
 
-// A message as it is sent: all messages of a list have one size, and end in zeros.
+// A message in the form in which it is sent: all messages of a list have one size, and end in
+// zeros.
 template <class List, std::size_t size>
 class MessageFrame {
  public:
@@ -48,7 +49,8 @@ class MessageFrame {
   }
   ConstBuf bytes() const { return {bytes_.data(), Bytes(size)}; }
 
-  // Where one is received, and what was. Throws Corrupt for a kind that is not in the list.
+  // The memory of a received message, and its content. Throws Corrupt for a kind that is not in the
+  // list.
   MutBuf room() { return {bytes_.data(), Bytes(size)}; }
   List message(NodeId from) const {
     const auto kind = get<std::uint32_t>();

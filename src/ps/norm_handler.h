@@ -1,17 +1,15 @@
 // Updates that the head completes without a push: when a worker that was missing has left, and by
-// rules that need norms, of tensors or of the whole gradient, of which a shard has only a part
-// (optim/update.h; LARS, LAMB, clipping). These are in step alone: there all shards make the same
-// updates, and a version has the same pushes at each.
-//
-//   head, when an update is due:  add up the pushes that wait
+// rules that need norms of tensors or of the whole gradient, while a shard has only a part
+// (optim/update.h; LARS, LAMB, clipping). Such rules require synchronous training: there all shards
+// make the same updates, and a version has the same pushes at each.
+//head, when an update is due:  sum the waiting pushes
 //     in each round:              measure; ask the heads of all other shards for their sums
 //     then:                       Complete, with the sums: every copy applies the same
 //
 // Cost: an answer of 1 + 2L numbers, of L tensors, from each of S - 1 servers a round.
-// Failure: the next head of a shard measures anew, and asks anew. A head that has made the update
-//   already answers with the sums of all; one that does not know them any more, since it was
-//   loaded, is left out. A push that comes after its step was made without it is scaled as that
-//   step was.
+// Failure: the next head of a shard measures and asks again. A head that has made the update
+//   already answers with the sums of all; a head that was loaded later and has no sums is omitted.
+//   A push that arrives after an update of its step without it is scaled as that update was.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,7 @@
 
 namespace shoal {
 
-// A worker asks for a share.
+// A worker's request for a share.
 struct Wish {
   NodeId worker;
   Incarnation life;
@@ -41,8 +41,8 @@ class OpenShares {
   std::optional<std::uint64_t> next(NodeId worker, Incarnation life) const;
   // The worker is lost: its shares below `reached` end as `end`, the others are dealt again.
   void lose(Ledger& ledger, NodeId worker, Incarnation life, std::uint64_t reached, SampleEnd end);
-  // The worker leaves: its shares below `settled` are applied. It has not heard of the others,
-  // which are dealt again.
+  // The worker leaves: its shares below `settled` are applied. It does not know the others, which
+  // are dealt again.
   void leave(Ledger& ledger, NodeId worker, Incarnation life, std::uint64_t settled);
   // A push was refused: its share ends as dropped.
   void drop(NodeId worker, Incarnation life, std::uint64_t number);
@@ -53,7 +53,7 @@ class OpenShares {
 
   void clear();
   std::vector<std::uint64_t> words() const;
-  // Leases the shares anew; they are of this epoch. REQUIRES: empty.
+  // Leases the shares again; they belong to this epoch. REQUIRES: empty.
   void restore(Ledger& ledger, std::uint64_t epoch, std::span<const std::uint64_t>& words);
 
  private:

@@ -53,8 +53,8 @@ inline bool reads_when_stale(const Fetch& f) { return !std::holds_alternative<fe
 // Steps between two reads; 1 where the bound decides.
 std::uint32_t steps_of(const Fetch& fetch);
 
-// What a late gradient would be now: g + lambda g g (w now - w then), by element. Zheng et al. 2017
-// (DC-ASGD).
+// An estimate of a late gradient at the current parameters: g + lambda g g (w now - w then), by
+// element. Zheng et al. 2017 (DC-ASGD).
 namespace compensation {
 
 struct Constant {
@@ -97,7 +97,7 @@ inline constexpr auto kWeighNames = names<Weigh>(
 static_assert(kWeighNames.size() == count_up_to(Weigh::Workers));
 constexpr const auto& enum_names(Weigh) { return kWeighNames; }
 
-// What is pushed for fully connected layers; others push gradients.
+// The form of pushes for fully connected layers; other layers push gradients.
 enum class PushForm : std::uint8_t { Gradients, Factors };
 inline constexpr auto kPushFormNames =
     names<PushForm>({{PushForm::Gradients, "gradients"}, {PushForm::Factors, "factors"}});
@@ -177,7 +177,7 @@ inline bool in_parts(const ParameterServerOptions& ps) {
   return holds_back(ps.filter) || ps.compress;
 }
 
-// When nobody is missing, and all are equally fast.
+// If all workers are present and equally fast.
 std::uint64_t samples_per_update(const ParameterServerOptions& ps, std::uint64_t batch,
                                  std::uint64_t workers, std::uint64_t hosts);
 

@@ -1,25 +1,26 @@
-// What a worker has to push, and pushes in parts: its filter says which elements go now, and the
-// rest waits here. Wei et al., "Managed Communication and Consistency for Fast Data-Parallel
-// Iterative Analytics", SoCC 2015 (Bosen); Hsieh et al., "Gaia", NSDI 2017 (ASP); filters of Li et
-// al., "Parameter Server", OSDI 2014.
+// PartialPush: a worker's accumulated gradient, of which a filter chooses the elements that are
+// pushed now. Wei et al., "Managed Communication and Consistency for Fast Data-Parallel Iterative
+// Analytics", SoCC 2015 (Bosen); Hsieh et al., "Gaia", NSDI 2017 (ASP); filters of Li et al.,
+// "Parameter Server", OSDI 2014.
 //
 //   at a push:  G <- G + g;  the filter chooses elements of G
-//               they go to their shards, each as a part (ps/pushed_part.h);  they are 0 in G
+//               send them to their shards, each as a part (ps/pushed_part.h);  they become 0 in G
 //   at a read:  w <- w of the servers - eta G / B: a worker sees its own updates
-//   after the last share of an epoch: the rest of G goes, as the budget allows
+//   after the last share of an epoch: push the rest of G, as the budget allows
 //
-// Symbols: G what waits, g the gradient of this push, B its samples, v threshold, t clock.
+// Symbols: G the elements that wait, g the gradient of this push, B its samples, v threshold, t
+// clock.
 // Cost a push: N additions and comparisons; of k elements 2k words and 4 for each shard.
-// Deviations: clocks advance with every push, whatever is in it, so that a bound of consistency.h
-//   is one on pushes and not on what waits. Bosen sends whenever the network is idle; here a push
-//   takes what the budget has come to since the last one. The budget is that of pushes: reads are
-//   whole, and what is sent again after the loss of a server is not counted. A site of
-//   Gaia is a group here (ParameterServerOptions::groups), whose leader has this, and servers are
-//   between the sites in place of a copy of the model in each. Its mirror clock is `bounded:s`; its
-//   selective barrier lets a read wait for the pushes that were announced before it
+// Deviations: clocks advance with every push, so that a bound of consistency.h limits pushes and
+//   not the elements that wait. Bosen sends whenever the network is idle; here a push may spend the
+//   budget accumulated since the last one. The budget limits pushes: reads are whole, and pushes
+//   repeated after the loss of a server are not counted. A site of Gaia is a group here
+//   (ParameterServerOptions::groups), whose leader has this object; servers between the sites
+//   replace the copy of the model in each. Its mirror clock is `bounded:s`; its selective barrier
+//   lets a read wait for the pushes that were announced before it
 //   (ParameterServerOptions::barrier), as a read is of all keys.
-// Failure: what waits is lost with its worker. The shares that it was of were not settled, and
-//   count as partial then.
+// Failure: elements that wait are lost with their worker. Their shares were not settled, and count
+//   as partial then.
 #pragma once
 
 #include <cstdint>
@@ -43,20 +44,20 @@ class PartialPush {
   PartialPush(Node& node, const ParameterServerOptions& ps, const std::vector<ShardCut>& cuts,
               Substance substance, bool mean);
 
-  // Of all parameters; the sum over as many samples. What waits is turned into what it counts in a
-  // push of that many.
+  // Adds the gradient of all parameters, a sum over `samples`, and rescales the waiting elements to
+  // a push of that many samples.
   Task<void> add(Range g, std::uint64_t samples);
 
   struct Now {
     Range w;         // all parameters
     double eta = 0;  // a step's
     std::uint64_t t = 1;
-    bool last = false;  // whatever can go goes; waits until the budget has something
+    bool last = false;  // pushes all that the budget allows; waits until it allows something
   };
-  // Chooses and packs what goes. Its bytes are spent when it returns.
+  // Chooses and packs elements. Their bytes are spent when it returns.
   Task<void> choose(Now now);
 
-  // Of what was chosen last. None: nothing of that shard was.
+  // The part of a shard in the last choice; empty without elements.
   Range packed(std::uint32_t shard) const { return outgoing_[shard].packed; }
   // The same with its keys, for a server that does not know them.
   Task<Range> packed_with_keys(std::uint32_t shard);
@@ -86,7 +87,7 @@ class PartialPush {
   Arena sum_;  // G
   std::uint64_t samples_ = 0;
   std::uint64_t left_ = 0;    // elements of G that are not 0
-  std::uint64_t next_ = 0;    // where Fifo goes on
+  std::uint64_t next_ = 0;    // where Fifo continues
   std::uint32_t pushes_ = 0;  // the numbers of lists
   std::optional<Budget> budget_;
   std::vector<Outgoing> outgoing_;  // by shard

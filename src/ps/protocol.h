@@ -1,6 +1,6 @@
 // The conversations about shards. Every message has generation 0: servers outlive views, and only
-// the lives of the two nodes count. A small message is a struct of requests.h or records.h; what is
-// large follows it as a range, in messages of its own.
+// the lives of the two nodes count. A small message is a struct of requests.h or records.h; large
+// data follows it as a range, in separate messages.
 //
 //   worker to head           Request, then a gradient or buffers          Request, Gradient
 //   head to worker           Answer, then what belongs to it              Answer, Parameters, ..

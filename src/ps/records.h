@@ -66,13 +66,13 @@ struct PushRecord {
   std::uint64_t samples = 0;
   std::uint64_t version = 0;  // of the shard, if it completes the update
   double weight = 1;
-  double change = 0;  // of a parameter, at most, where the consistency asks for it
+  double change = 0;  // the maximum of any parameter, if the consistency needs it
   Subtree of{};       // logical shards, in a round
   std::uint64_t completes = 0;
 };
 static_assert(kLaidOut<PushRecord, 96>);
 
-// A gradient that came too late.
+// A gradient that arrived too late.
 struct RejectRecord {
   RecordHeader header;
   NodeId worker;

@@ -1,6 +1,6 @@
 // Requests to the head of a shard, and their answers: a struct for each kind. A worker enters,
 // trains, follows and leaves; at an epoch's end it asks for tasks; servers ask each other for sums,
-// and how far a lost worker came.
+// and for the progress of a lost worker.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ enum class RequestOutcome : std::uint32_t {
   NotHere,      // this node is not the head
   KeysUnknown,  // of a pushed part (pushed_part.h): send it again, with its keys
 };
-// What comes with the answer: 1 or 0.
+// The ranges that follow the answer: 1 or 0.
 struct AnswerHeader {
   std::uint32_t kind = 0;
   RequestOutcome outcome = RequestOutcome::Done;
@@ -74,7 +74,7 @@ struct RegisterRequest {
 };
 static_assert(kLaidOut<RegisterRequest, 32> && kLaidOut<RegisterAnswer, 24>);
 
-// Leaves: there are no samples for it, and nobody shall wait for it.
+// Leaves: there are no samples for it, and no worker shall wait for it.
 struct LeaveAnswer {
   AnswerHeader header;
 };
@@ -194,7 +194,7 @@ struct PushSumRequest {
 };
 static_assert(kLaidOut<PushSumRequest, 80> && kLaidOut<PushSumAnswer, 40>);
 
-// Asks for a piece that was lost, as soon as there is one beyond those that the worker knows of.
+// Asks for a lost piece, as soon as there is one that the worker does not know.
 struct LostPieceAnswer {
   AnswerHeader header;
   RoundShards piece{};
@@ -229,7 +229,7 @@ struct EndOfEpochRequest {
 };
 static_assert(kLaidOut<EndOfEpochRequest, 72> && kLaidOut<EndOfEpochAnswer, 72>);
 
-// Asks how many steps of a lost life are in this shard's pushes.
+// Asks how many steps of a lost worker's life are in this shard's pushes.
 struct LostPushAnswer {
   AnswerHeader header;
   std::uint64_t clock = 0;
@@ -242,7 +242,7 @@ struct LostPushQuery {
 };
 static_assert(kLaidOut<LostPushQuery, 32> && kLaidOut<LostPushAnswer, 24>);
 
-// Asks for the parameters as they are, and for the optimizer's slots.
+// Asks for the current parameters and the optimizer's slots.
 struct SnapshotAnswer {
   AnswerHeader header;
   std::uint64_t version = 0;
@@ -275,12 +275,12 @@ using AnyAnswer = std::variant<EnterAnswer, RegisterAnswer, LeaveAnswer, TrainAn
                                PieceAnswer, PushSumAnswer, LostPieceAnswer, EndOfEpochAnswer,
                                LostPushAnswer, SnapshotAnswer, SumsAnswer>;
 
-// One size each, so that a receiver knows it. Simulated times, and so the order of asynchronous
-// updates, depend on it.
+// One size for all requests, so that a receiver knows it. Simulated times, and so the order of
+// asynchronous updates, depend on it.
 using RequestFrame = MessageFrame<AnyRequest, 208>;
 using AnswerFrame = MessageFrame<AnyAnswer, 168>;
 
-// What is sent beside a request.
+// The range that follows a request.
 struct Attachment {
   bool gradient = false;  // in this form
   GradientForm form{};

@@ -1,6 +1,6 @@
-// Rounds, where the recipe has logical shards, in step alone. The samples of a logical shard of a
-// step do not depend on the workers, and neither does the order of the sum: so the parameters have
-// the same bits however many workers there are, and whichever are lost.
+// Rounds for recipes with logical shards, in synchronous training only. The samples of a logical
+// shard of a step do not depend on the workers, and neither does the order of the sum: so the
+// parameters have the same bits for any number of workers, and after any losses.
 //
 //   scheduler, when all of the last round is in all parameters, as the first worker reports that
 //     has read them: deal the next B samples, neighbouring shards to each worker that is in
@@ -13,9 +13,9 @@
 //     after which another was dealt
 //
 // Cost: one request more a step than without rounds, for the next piece after all was read; and as
-//   many pushes as a worker's shards have largest subtrees. After a loss all workers that are left
-//   compute the piece, so that the loss of another one of them changes nothing.
-// Failure: a step has the same bits whichever workers are lost in it, as long as one is left, or no
+//   many pushes as a worker's shards have largest subtrees. After a loss all remaining workers
+//   compute the piece, so that another loss changes nothing.
+// Failure: a step has the same bits after the loss of any workers, as long as one is left, or no
 //   server has made its update by then, or all have. A step that some servers have made and others
 //   have not, with none of its workers left, ends with what the servers have then.
 #pragma once

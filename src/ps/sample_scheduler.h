@@ -1,6 +1,6 @@
-// The scheduler: which worker computes which samples, and what workers do at an epoch's end. It is
-// part of the first shard's state, so it lives as long, and so do its copies: everything here is a
-// function of the calls so far.
+// The scheduler: decides which worker computes which samples, and gives out the tasks at an epoch's
+// end. It is part of the first shard's state, so it lives as long, and so do its copies: everything
+// here is a function of the calls so far.
 //
 //   open_shares.h  shares of samples, dealt to one worker at a time
 //   dealt_round.h  rounds, dealt to all workers at once
@@ -82,7 +82,7 @@ class SampleScheduler {
 
   Ledger ledger_;
   Course course_;
-  bool whole_ = false;  // everything that was dealt of the epoch is known here
+  bool whole_ = false;  // all dealt samples of the epoch are known here
   Ending stopped_ = Ending::No;
   OpenShares shares_;
   DealtRound round_;

@@ -1,5 +1,5 @@
-// What the parts of a worker with servers share: its node, its settings, its client of the servers,
-// and how far it is.
+// ServedContext: shared by the parts of a worker with servers: its node, its settings, its client
+// of the servers, and its progress.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,7 @@ struct ServedContext {
   Range next_w(std::uint32_t shard) const {
     return of(replica.next_w().slice(Elements(0), replica.N), shard);
   }
-  // Where the parameters of a shard are read to.
+  // The destination of a shard's parameters.
   Client::Room room(std::uint32_t shard) const {
     if (in_rounds()) return {.w = next_w(shard)};
     return {.w = of(replica.parameters(), shard)};

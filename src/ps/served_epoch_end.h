@@ -1,4 +1,4 @@
-// What a worker does at an epoch's end, when the parameters stand still: it reads them, and does
+// A worker's tasks at an epoch's end, when the parameters do not change: it reads them, and does
 // the tasks that the first shard gives it (epoch_end.h).
 #pragma once
 

@@ -6,22 +6,22 @@
 //
 //   leader, the first of the group in the view, for each share of k B samples:
 //     cut it into k pieces, and compute the first
-//     give each other one to a member that asks, with w; who asks brings the gradient of its last
+//     give each other one to a member that asks, with w; it brings its last gradient
 //     G <- g_0 + g_1 + .. + g_(k-1); push it and read, as a worker does (served.h)
 //   member: ask the leader; copy w from it; compute the piece
 //
-// Where a group writes back after d steps its share is k B d samples, in pieces of B, and each
-// member computes one after the other, at what its leader has then: served_leaf.h.
+// If a group writes back after d steps, its share is k B d samples, in pieces of B, and each member
+// computes one after another, at the current parameters of its leader: served_leaf.h.
 //
 // Symbols: k members, N parameters, B samples of a worker's step.
-// Cost a step: outside what one worker costs, 2N, however many members; inside 2(k-1) N to and from
-//   the leader, of which on one host only the members' copies of w are made.
-// Deviations: the leader adds up, since it alone knows what was pushed; MXNET-MPI has an all-reduce
-//   there. A piece that nobody asks for is the leader's: nobody waits for a member that has not
-//   come yet.
+// Cost a step: outside the group that of one worker, 2N, for any number of members; inside 2(k-1) N
+//   to and from the leader, of which on one host only the members' copies of w are made.
+// Deviations: the leader sums, because only it knows which gradients were pushed; MXNET-MPI has an
+//   all-reduce there. The leader computes pieces that no member asks for, so no worker waits for a
+//   late member.
 // Failure: the piece of a lost member is given to another one. A lost leader's share is dealt again
-//   if it was not pushed, as any worker's is; the members go on with the next leader. When an
-//   earlier one comes back the leader at hand ends its step, and leaves.
+//   if it was not pushed, as any worker's is; the members continue with the next leader. When an
+//   earlier leader comes back, the current one ends its step, and leaves.
 #pragma once
 
 #include <cstdint>
@@ -65,7 +65,7 @@ class ServedGroup {
   Task<void> serve();
 
   // ---- As leader
-  // What a step begins with.
+  // The start of a step.
   struct Round {
     Pass pass{};
     std::uint64_t version = 0;  // of the parameters
@@ -73,17 +73,17 @@ class ServedGroup {
     double eta = 0;
     std::uint64_t ended = 0;  // samples, of all workers
   };
-  // The sum of the gradients of all pieces. Of what this worker computed itself the score is
-  // reported, and the time; and how long it waited for others.
+  // The sum of the gradients of all pieces. Reports the score and the time of this worker's own
+  // pieces, and how long it waited for others.
   Task<void> gradient(Round round, Range sum, StepReport& report);
   void open();                             // It has samples, and will have more.
   void close();                            // It has left the servers.
-  void epoch_over(std::uint64_t epoch);    // Members shall see to its end.
-  Ending stops() const { return stops_; }  // A member wants that nothing more is dealt.
+  void epoch_over(std::uint64_t epoch);    // Members shall do the tasks of its end.
+  Ending stops() const { return stops_; }  // A member asks to deal no more samples.
 
   // ---- As member
-  // Until the end of an epoch is to be seen to, which is returned; or until this worker leads. It
-  // has seen the ends of epochs before `epoch`.
+  // Returns when an epoch ends, with that epoch; or when this worker leads. It has seen the ends of
+  // epochs before `epoch`.
   Task<std::optional<std::uint64_t>> help(std::uint64_t epoch, Journal* journal);
 
  private:
@@ -91,7 +91,7 @@ class ServedGroup {
     enum class State : std::uint8_t { Free, Out, Ours, There };
     Share share{};
     State state = State::Free;
-    Holder member{};      // who has it
+    Holder member{};      // the member that has it
     Gradient gradient{};  // of it
   };
   // From a member.
@@ -120,7 +120,7 @@ class ServedGroup {
     Help help;
     Order order;
   };
-  // Of the member's last piece, until the leader has it.
+  // The gradient of the member's last piece, until the leader has it.
   struct Made {
     Holder leader{};
     Order order{};
@@ -165,7 +165,7 @@ class ServedGroup {
   Slots<Order> orders_;
   // As member.
   std::uint64_t number_;
-  std::optional<std::uint64_t> ended_;  // samples, as last told
+  std::optional<std::uint64_t> ended_;  // samples, by the last message
   Slots<Call> calls_;
 };
 

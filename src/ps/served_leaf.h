@@ -2,17 +2,17 @@
 // servers. Li et al., OSDI 2014 (a worker of a group as proxy); Gupta et al., ICDM 2016 (Rudra's
 // tree of servers).
 //
-//   as a round begins:    v <- w, as the servers have it;  G <- 0
+//   as a round begins:    v <- w of the servers;  G <- 0
 //   a member's gradient:  G <- G + g;  v <- v - eta g / n, as the servers will move by it
 //   a member that asks:   reads v, at once
 //   after n samples:      the leader pushes G to the servers, and reads w
 //
 // Symbols: n samples of a round, k B d of k members that make d steps each, in the mean.
-// Cost of a gradient: 2N to add it up and to move, N for who reads; of a round 2N to and from the
+// Cost of a gradient: 2N to add it and to update v, N for a reader; of a round 2N to and from the
 //   servers.
-// Staleness: a member lacks of its own group what is under way at other members, k - 1 gradients at
-//   most; of other groups what the bound between them allows, in rounds (ps/consistency.h), and the
-//   round that each has at hand.
+// Staleness: a member lacks at most k - 1 gradients of its own group, those that other members are
+//   computing; of each other group as many rounds as the bound allows (ps/consistency.h), and the
+//   current round.
 #pragma once
 
 #include <memory>
@@ -29,7 +29,7 @@ namespace shoal {
 // Thread safety: none; it belongs to the thread of its node.
 class Leaf {
  public:
-  // It lives until kServing is retired for good: who is lost may still read here.
+  // It lives until kServing is retired for good: lost nodes may still read here.
   Leaf(Node& node, Elements N, Substance substance) : node_(node), N_(N), substance_(substance) {}
 
   // `w` as the servers have it; `sum` is where gradients are added up.
@@ -49,7 +49,7 @@ class Leaf {
   Elements N_;
   Substance substance_;
   std::shared_ptr<Arena> now_;
-  std::vector<std::shared_ptr<Arena>> versions_;  // those that nobody else holds are free
+  std::vector<std::shared_ptr<Arena>> versions_;  // those without other holders are free
   Range sum_;
   bool begun_ = false;  // something is in the sum
   bool busy_ = false;

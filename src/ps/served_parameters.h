@@ -38,7 +38,7 @@ class ServedParameters {
   Task<void> move_alone(std::uint32_t shard, Range g, std::uint64_t samples);
 
   // ---- What servers send by themselves
-  // Until the worker leaves.
+  // Receives until the worker leaves.
   Task<void> follow(std::uint32_t shard);
   Task<void> adopt_what_came();
   void stop_following();
@@ -46,9 +46,9 @@ class ServedParameters {
  private:
   struct Shard {
     ReadState read{};
-    bool fresh = false;  // read after the step at hand
+    bool fresh = false;  // read after the current step
   };
-  // What a server has sent, until the worker looks at it.
+  // The last parameters that a server has sent by itself, until the worker takes them.
   struct Sent {
     bool there = false;
     FollowAnswer answer{};

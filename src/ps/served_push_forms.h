@@ -1,5 +1,5 @@
-// The forms in which a worker pushes its gradient: plain, as factors, in parts, or encoded; and
-// what of it waits at the worker.
+// The forms in which a worker pushes its gradient: plain, as factors, in parts, or encoded; and the
+// parts that wait at the worker.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,8 @@ class PushForms {
   // ---- Before a push of G, which is in the replica's g
   // The factors of the layers of a pass (factored.h).
   Task<void> take_layers(Channel<Ready>& ready);
-  // In parts: adds G to what waits, and chooses what goes now. `last`: G has been added.
+  // In parts: adds G to the waiting elements, and chooses those that are pushed now. `last`: G has
+  // been added.
   Task<void> choose_part(std::uint64_t version, bool last);
   // Encoded: encodes G, unless the epoch of `share` is too early for it.
   Task<void> encode(const Share& share);
@@ -34,7 +35,7 @@ class PushForms {
   // ---- A push to a shard
   bool factored() const { return !layers_.empty(); }
   Task<void> pack_factors(std::uint32_t shard);
-  // What is sent, in which form.
+  // The range to send, and its form.
   Range brought(std::uint32_t shard, GradientForm& form) const;
   // Pushes again, as long as the server does not know the keys of the part.
   Task<TrainAnswer> with_keys(TrainRequest request, TrainAnswer answer);

@@ -16,7 +16,8 @@ namespace shoal {
 struct Served {
   static constexpr std::string_view kName = "servers";
   ParameterServerOptions ps{};
-  // Above 0: an update is the sum of as many logical shards, in one fixed order. In step alone.
+  // Above 0: an update is the sum of this number of logical shards, in a fixed order. Only in
+  // synchronous training.
   std::uint32_t shards = 0;
   BatchNorm batch_norm{};
   Encode encode{};  // pushed gradients

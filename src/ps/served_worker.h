@@ -79,7 +79,7 @@ class ServedWorker {
   Range last_;                // the gradient of the step at hand
   std::uint64_t epoch_;       // whose end is next
   std::uint64_t newest_ = 0;  // version of a shard, when the worker entered
-  std::uint64_t ended_ = 0;   // samples of all workers, as last told
+  std::uint64_t ended_ = 0;   // samples of all workers, by the last message
   bool over_ = false;         // the epoch is
   bool end_ = false;          // of all epochs
   Ending stops_ = Ending::No;

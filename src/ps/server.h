@@ -11,7 +11,7 @@
 //   gradient_forms.h       a gradient in the form in which it was pushed
 //   chain_replication.h    every change as a record, down the chain of holders
 //
-// A push:  read the gradient where it lies; wait until it is admitted; commit a record of it;
+// A push:  read the gradient in place; wait until it is admitted; commit a record of it;
 //          answer when the last holder has it, and the gate lets the worker read; parameters follow
 //          in pieces, each as soon as the update has computed it.
 //
@@ -19,11 +19,11 @@
 // Cost of a push and a read, of all shards: 2S messages of N/S to and from the worker; R - 1 more
 //   of N/S for each shard; the update of N/S at each holder.
 // Deviations: a read is answered by the head, not by the last holder: it may see a push that is not
-//   acknowledged yet, and that is made again if all holders that had it are lost.
+//   acknowledged yet, and that is repeated if all its holders are lost.
 // Failure: a push that was acknowledged is at every holder; it is lost only with all of them, and
 //   then the shard is loaded from its last checkpoint. A push is known by (worker, life, clock),
-//   and is applied once however often it is sent. No one waits for a lost worker: gates count the
-//   clocks of the view's workers.
+//   and is applied once, even if it is sent several times. No worker waits for a lost one: gates
+//   count the clocks of the view's workers.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,5 @@
-// What all handlers of a server share: its settings, its shards, and the group of its tasks.
+// ServerContext: shared by all handlers of a server: its settings, its shards, and the group of its
+// tasks.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ namespace shoal {
 
 struct ServerOptions {
   ParameterServerOptions ps;
-  Elements buffers{};                         // of the model, beside the parameters
+  Elements buffers{};                         // of the model, in addition to the parameters
   std::shared_ptr<const MessageForm> form{};  // of encoded pushes
 };
 
@@ -49,7 +50,7 @@ struct ServerContext {
   ClockTable table_of(const HostedShard& shard) const {
     return shoal::present(shard.state->table(), node.membership.now());
   }
-  // The steps of all workers up to this clock have come to the shard.
+  // The shard has the steps of all workers up to this clock.
   std::uint64_t least_of(const HostedShard& shard, std::uint64_t otherwise) const {
     return shard.state->table().least(node.membership.now()).value_or(otherwise);
   }

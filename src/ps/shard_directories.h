@@ -1,9 +1,9 @@
-// Who holds what, as the members of each view agree on it: all tell the first server what they
-// have, and it tells all the directory that follows (shard_map.h). It changes while requests are
-// under way; a head that is still in the view stays one.
+// ShardDirectories: the holders of each shard, on which the members of each view agree: all report
+// their shards to the first server, which sends the resulting directory to all (shard_map.h). It
+// changes while requests are under way; a head that is still in the view stays one.
 //
-// Cost: of P members with S shards 2 P messages, and P S places in all.
-// Failure: as ring_all_reduce; whoever is lost ends the view, and the next one begins anew.
+// Cost: 2 P messages and P S entries, for P members and S shards.
+// Failure: as ring_all_reduce; a loss ends the view, and the next one begins again.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,9 @@
 
 namespace shoal {
 
-// Throws PeerLost when that life is over for this node. A receive is from a node, and one that came
-// back knows nothing of what its earlier life began: so this is asked just before each.
+// Throws PeerLost when that life is over for this node. A receive is from a node, and a node that
+// came back does not know the operations of its earlier life: so call this right before each
+// receive.
 void require_present(const Node& node, const Holder& holder);
 
 // Thread safety: none; it belongs to the thread of its node.
@@ -32,7 +33,7 @@ class ShardDirectories {
   ShardDirectories(Node& node, std::size_t shards, std::size_t copies)
       : node_(node), shards_(shards), copies_(copies) {}
 
-  // What this node holds, asked when a view begins; none: nothing.
+  // The shards that this node holds, called when a view begins; empty: none.
   std::function<std::vector<Holding>()> holdings = {};
   // Called after each change.
   std::function<void()> on_change = {};
@@ -40,9 +41,9 @@ class ShardDirectories {
   // Follows the views until it is cancelled.
   Task<void> follow();
   const ShardDirectory& now() const { return now_; }  // generation 0: none yet
-  // As soon as there is one of this generation or later.
+  // Done when there is a directory of this generation or later.
   Task<void> reach(Generation generation);
-  // As soon as it differs from that one.
+  // Done when the directory differs from that one.
   Task<void> after(Generation generation) { return reach(generation.next()); }
 
  private:

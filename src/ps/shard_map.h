@@ -1,10 +1,10 @@
-// The shard map: how the parameters are cut, and which servers hold which piece. Pure functions of
-// what the members of a view tell of themselves.
+// The shard map: the cut of the parameters, and the servers that hold each piece. Pure functions of
+// the reports of a view's members.
 //
 // A shard is held by a chain of servers (van Renesse & Schneider, OSDI 2004). Requests go to its
-// head; what changes there goes down the chain, and counts when the last one has it. Who is lost
-// falls out of the chain; who is added comes to its end, so that of two holders the earlier one
-// never knows less.
+// head; changes are sent down the chain, and count when the last holder has them. A lost server is
+// removed from the chain; a new one is added at its end, so that an earlier holder always has the
+// changes of a later one.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ struct Holder {
   Incarnation life;
   auto operator<=>(const Holder&) const = default;
 };
-// The first `n` places hold somebody, the head first. Of fixed size, to be sent as it is.
+// The first `n` entries are used, the head first. Its fixed size makes it a message.
 struct Chain {
   std::array<Holder, kCopiesMax> holders{};
   std::uint32_t n = 0;
@@ -43,27 +43,27 @@ struct Chain {
   const Holder* after(const Holder& holder) const;   // null: it is the last, or not in it
 };
 
-// What a member tells of a shard whose state it has.
+// A member's report on a shard whose state it has.
 struct Holding {
   Holder who;
   std::uint32_t shard = 0;
-  Chain chain;  // that it was last told of
+  Chain chain;  // the last one that it knows
 };
 
 struct ShardDirectory {
   struct Place {
     Chain chain;
-    std::uint32_t fresh = 0;  // 1: nobody has the state; the head must get it from elsewhere
+    std::uint32_t fresh = 0;  // 1: no server has the state; the head must load it
   };
   Generation generation;  // of the view
   std::vector<Place> shards;
 };
 
-// Who serves: the servers of the view, or every worker where there is none.
+// The nodes that serve: the servers of the view, or all workers if it has no servers.
 std::vector<Holder> servers_of(const View& view);
 
-// `told`: by all members, in any order. Those who have a shard keep it, in the order of its chain;
-// others are added until there are `copies`.
+// `told`: the reports of all members, in any order. Holders of a shard keep it, in the order of its
+// chain; others are added until there are `copies`.
 ShardDirectory assign(const View& view, std::span<const Holding> told, std::size_t shards,
                       std::size_t copies);
 

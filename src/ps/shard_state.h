@@ -28,32 +28,31 @@
 
 namespace shoal {
 
-// What the update of a shard is, the same at all of its holders.
+// The settings of a shard's update, the same at all of its holders.
 struct UpdatePlan {
   Rule rule;
-  bool mean = true;  // of the samples of an update; false: their gradients add up
+  bool mean = true;  // over the samples of an update; false: the sum of their gradients
   std::function<double(std::uint64_t version)> eta;
   std::span<const Segment> segments;  // of all parameters
-  // Above 0: pushes are sums of as many logical shards, which are added up in one fixed tree, and
-  // an update is all of them (collective/fixed_tree.h).
+  // Above 0: pushes are sums over this number of logical shards, which are added in a fixed tree,
+  // and an update has all of them (collective/fixed_tree.h).
   std::uint32_t shards = 0;
 };
 
-// A gradient, where it lies, until nobody needs it any more.
+// A gradient in its memory, which is held as long as it is needed.
 struct Gradient {
   ConstBuf bytes;
   std::shared_ptr<const void> hold;
 };
 
-// Parameters as an update makes them. Read only: whoever holds them may do so after later updates
-// too.
+// Parameters while an update computes them. Read only: they may be held during later updates.
 struct Version {
   Version(Endpoint& endpoint, Elements n, Substance substance) : w(endpoint, n, substance) {}
 
   Arena w;
-  Elements made{};  // so many, from the first one on, while the update goes on
+  Elements made{};  // from the first one on, during the update
   Signal more;
-  // The same as they are on their way, piece by piece (protocol.h), where that was asked for.
+  // The same, encoded for messages, piece by piece (protocol.h), if requested.
   struct Encoded {
     std::shared_ptr<std::byte> data;
     Bytes size;
@@ -76,11 +75,11 @@ class ShardState {
   // + 1. True: it begins an update; everything but the parameters is as after it, and update() is
   // to be called.
   bool apply(const AnyRecord& record, std::optional<Gradient> part);
-  // For a rule that needs norms, before the record that begins the update: adds up the pushes that
-  // wait, then measures this shard's part of the sums of a round.
+  // For a rule that needs norms, before the record that begins the update: sums the waiting pushes,
+  // then measures this shard's part of the sums of a round.
   Task<void> add_up();
   Task<Sums> measure(unsigned round, const Sums& so_far);
-  // The sums of squares of one of the last updates. Null: not known here.
+  // The sums of squares of one of the last updates; null: not known here.
   const Sums* sums(std::uint64_t version) const;
   static constexpr std::size_t kSumsKept = 4;  // of as many updates
   // Computes the parameters, piece by piece. No record about them may be applied meanwhile: pushes,
@@ -107,8 +106,8 @@ class ShardState {
   std::uint64_t version() const { return version_; }
   std::uint64_t waiting_pushes() const { return pending_.size(); }
   bool waits(NodeId worker) const;  // a push of it, for the next update
-  // For the step that comes to a clock: whether the sum of these logical shards is here, and
-  // whether all are, together with it; and the greatest clock of the pushes that wait.
+  // For the step with a clock: whether the sum of these logical shards is here; whether all are,
+  // together with it; and the greatest clock of the waiting pushes.
   bool has_sum(std::uint64_t clock, Subtree of) const;
   bool has_all(std::uint64_t clock, Subtree with) const;
   std::optional<std::uint64_t> most_waiting() const;
@@ -116,7 +115,7 @@ class ShardState {
   const ClockTable& table() const { return table_; }
   SampleScheduler* scheduler() { return scheduler_ ? &*scheduler_ : nullptr; }
   const Staleness& staleness() const { return staleness_; }
-  // The model's buffers, as a worker sent them last; null: none did.
+  // The last buffers of the model that a worker sent; null: none.
   std::shared_ptr<const std::vector<float>> buffers() const { return buffers_; }
 
  private:
@@ -147,13 +146,13 @@ class ShardState {
   ClockTable table_;
   std::vector<Pending> pending_;
   std::shared_ptr<Version> now_;
-  std::vector<std::shared_ptr<Version>> versions_;  // those that nobody else holds are free
-  // The update that goes on: its gradients, its step, and what it begins with, which is `now_`
-  // itself where nobody reads that.
+  std::vector<std::shared_ptr<Version>> versions_;  // those without other holders are free
+  // The current update: its gradients, its step, and its input, which is `now_` itself if there is
+  // no reader of that.
   std::vector<Pending> terms_;
   UpdateStep step_;
   std::shared_ptr<Version> before_;
-  Arena sum_;  // of its gradients, where the rule needs norms of it
+  Arena sum_;  // of its gradients, if the rule needs norms
   bool added_up_ = false;
   std::map<std::uint64_t, Sums> sums_;
   Arena slots_;

@@ -18,7 +18,7 @@
 
 namespace shoal {
 
-// The workers that ask for a share or a piece now, and its number. They have entered everywhere.
+// The workers that ask for a share or a piece now, and its number. They have entered all shards.
 class ShareWaiters {
  public:
   // A worker asks, as long as this lives.
@@ -58,7 +58,7 @@ class ShareHandler {
   // more.
   Task<bool> share(HostedShard& shard, Holder worker, WantedShare wanted, std::uint64_t clock,
                    GivenShare& given);
-  // Deals the shares of lost workers again, unless they are in pushes that came to all shards.
+  // Deals the shares of lost workers again, unless all shards have their pushes.
   Task<void> bury_lost(HostedShard& shard);
 
  private:
