@@ -1,5 +1,5 @@
-// DecentralAlgorithm: a rule by which the workers' models meet. Each algorithm is a file of its
-// own, with the steps of its paper in one linear coroutine; shared code is in training_round.h and
+// DecentralAlgorithm: a rule by which the workers' models meet. Each algorithm has its own file,
+// with the steps of its paper in one linear coroutine; shared code is in training_round.h and
 // worker.cc.
 #pragma once
 
@@ -33,7 +33,7 @@ class DecentralAlgorithm {
         substance_(learner.substance()) {}
   virtual ~DecentralAlgorithm() = default;
 
-  // The number of meetings that are reflected in state beside the model; 0 without such state.
+  // The number of meetings that are reflected in state other than the model; 0 without such state.
   virtual std::uint64_t meetings() const { return 0; }
   // Called in every view, before its first round: compensates for the state of lost members, and
   // gives newcomers the state that the others have. May be interrupted, and is then called again.
@@ -65,7 +65,7 @@ class DecentralAlgorithm {
   std::optional<Arena> scratch_;
 };
 
-// One that has settings of its own: of the terms' algorithm, which live as long.
+// An algorithm with its settings, which are part of the terms and live as long.
 template <class Settings>
 class AlgorithmOf : public DecentralAlgorithm {
  public:
@@ -77,7 +77,7 @@ class AlgorithmOf : public DecentralAlgorithm {
   const Settings& settings_;
 };
 
-// By the terms' algorithm.
+// Makes the algorithm that the terms choose.
 std::unique_ptr<DecentralAlgorithm> make_decentral_algorithm(Node& node, const Learner& learner,
                                                              const DecentralTerms& terms);
 

@@ -2,7 +2,7 @@
 //
 //   sender.listen(round, Keep::All);                  // keep all messages from now on
 //   AsyncSender::Outgoing& message = sender.blank();  // write into message.arena; then
-//   sender.send(round, peers, message, n);            // returns at once, and training goes on
+//   sender.send(round, peers, message, n);            // returns at once, and training continues
 //   while (const std::optional<ReceivedModel> message = sender.next()) ...
 //   co_await sender.until_all_came(round);            // at the end of a round
 //
@@ -24,7 +24,7 @@
 
 namespace shoal {
 
-// Lies in the receiver's memory, so that the sender can go on.
+// A message in the receiver's memory, so that the sender can continue.
 struct ReceivedModel {
   Rank from;
   Received what;
@@ -47,7 +47,7 @@ class AsyncSender {
     std::uint64_t readers = 0;  // receivers that have not got it yet
   };
 
-  // For messages of at most n numbers.
+  // Sends and receives messages of at most n numbers.
   AsyncSender(Node& node, Elements n, Substance substance, PeerMessage kind = kModel)
       : node_(node), n_(n), substance_(substance), kind_(kind) {}
 

@@ -2,7 +2,7 @@
 // "FedPAQ", AISTATS 2020, arXiv:1909.13014 (quantized differences after local steps); Basu et al.,
 // "Qsparse-local-SGD", NeurIPS 2019, arXiv:1906.02367 (sparse differences with error feedback).
 //
-//   x: the model with which all went on after the last meeting
+//   x: the common model after the last meeting
 //   d <- w_i - x + e;   s <- sum of c(d) over all workers;   e <- d - c(d)
 //   m <- x + s / P
 //
@@ -38,7 +38,7 @@ class DifferenceMean {
   // mean = approximately the mean of all models, with the same bits on all. `t`: the same step on
   // all.
   Task<void> form(ViewContext& context, Step t, Range model, Range mean, Range scratch);
-  // Notes the model with which all go on.
+  // Notes the common model after a meeting.
   Task<void> agree(Env& env, Range model);
   // The view is over.
   void forget() { agreed_ = false; }

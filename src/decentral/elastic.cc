@@ -145,7 +145,7 @@ class Elastic final : public AlgorithmOf<ElasticSettings> {
   std::uint64_t lateness(TrainingRound& round) const {
     return hosts(round) ? 0 : settings_.overlap_steps;
   }
-  // What meets the center: the model, or a copy of it if the model is trained meanwhile.
+  // The range that meets the center: the model, or a copy of it if training continues meanwhile.
   Range met(TrainingRound& round) {
     if (lateness(round) == 0) return round.model();
     if (!copied_) copied_.emplace(node_.endpoint, N_, substance_);

@@ -35,10 +35,10 @@ std::unique_ptr<DecentralAlgorithm> make_algorithm(const ElasticSettings& settin
                                                    const Learner& learner,
                                                    const DecentralTerms& terms);
 
-// Of P workers.
+// The values for P workers.
 double elastic_alpha(const ElasticSettings& settings, std::uint64_t workers);
 double center_rate(const ElasticSettings& settings, std::uint64_t workers);
-// ConfigError where so many workers would move the center past themselves.
+// ConfigError if this number of workers would move the center beyond their models.
 void require_possible(const ElasticSettings& settings, std::uint64_t workers);
 
 }  // namespace shoal

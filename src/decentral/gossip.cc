@@ -9,8 +9,8 @@
 //       a_i <- a_i / 2;   send (w_i, a_i) to a random peer of the topology
 //
 // Symbols: P workers, N parameters, a_i weight of a model, p probability to send.
-// Cost a step and worker: p N values sent, and as many received; nobody waits. A peer that has not
-//   received the last model yet is not sent another.
+// Cost a step and worker: p N values sent, and as many received; no worker waits. A peer that has
+//   not received the last model yet is not sent another.
 // Invariant: the weights of all models, including those under way, add up to 1; an exchange does
 //   not change the sum of a_i w_i over all of them.
 // The result is the sum of a_i w_i over all.

@@ -2,7 +2,7 @@
 // Niu, "Hogwild!: A Lock-Free Approach to Parallelizing Stochastic Gradient Descent", NIPS 2011,
 // arXiv:1106.5730.
 //
-//   each thread, for each sample (x, y) of its own:
+//   each thread, for each of its samples (x, y):
 //     g <- gradient of the sample's loss at w, read while other threads write it
 //     for each j that x has:   w_j <- w_j - eta g_j
 //

@@ -4,7 +4,7 @@
 //
 //   each worker:  z central model; w_1 .. w_k learners, set to z at first and when the rate drops
 //   in each round:
-//     for each learner j, with a batch of its own:
+//     for each learner j, with its own batch:
 //       g <- gradient at w_j;   c_j <- alpha (w_j - z)
 //       w_j <- update(w_j, g) - c_j
 //     z <- z + sum of c_j + mu (z - z of the round before)

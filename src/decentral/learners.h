@@ -5,7 +5,7 @@
 
 namespace shoal {
 
-inline constexpr std::uint32_t kLearnersMost = 16;  // of a worker
+inline constexpr std::uint32_t kLearnersMost = 16;  // per worker
 
 struct LearnersSettings {
   static constexpr std::string_view kName = "learners";

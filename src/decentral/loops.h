@@ -36,8 +36,8 @@ void move_to_block(const Met& met, float* W, float* D, BlockRates rates, std::si
 void pull_center(const float* w, float* c, float* d, float beta, std::size_t n);
 // Both models: the same, and w <- w - alpha d.
 void pull_both(float* w, float* c, float alpha, float beta, std::size_t n);
-// In step, with the mean m of all models: w <- w - alpha (w - c), with the w and c of the meeting;
-// c <- c + beta (m - c)
+// Synchronous, with the mean m of all models: w <- w - alpha (w - c), with the w and c of the
+// meeting; c <- c + beta (m - c)
 void move_in_step(const Met& met, float* c, float alpha, float beta, std::size_t n);
 
 }  // namespace shoal

@@ -6,7 +6,7 @@
 //
 // Late: Wang et al. 2020 (overlap local SGD), arXiv:2002.09539; the steps in between are kept.
 // Encoded: difference_mean.h.
-// Cost beside the sum over all: a late meeting copies and moves the model in the pass that updates
+// Cost in addition to the sum: a late meeting copies and moves the model in the pass that updates
 // w_i, because extra passes over memory would slow down a worker that uses all cores. A meeting at
 // once needs no copy, and one pass at its end.
 // Failure: a meeting that a loss interrupts is left out.
@@ -33,7 +33,8 @@ class MeanExchange {
   // which is the same on all. Empty: to the mean.
   using Change = std::function<void(const Met& met, std::size_t at, std::size_t n)>;
 
-  // Every so many steps, of which the first `overlap_steps` go on while the mean is formed.
+  // An exchange every `local_steps` steps; training continues for `overlap_steps` steps while the
+  // mean is formed.
   MeanExchange(Node& node, const Learner& learner, const DecentralTerms& terms,
                std::uint32_t local_steps, std::uint32_t overlap_steps);
 

@@ -33,7 +33,7 @@ class ModelSum {
   Task<void> form(ViewContext& context, Exchange exchange, Range given);
   // all() contains the mean itself, which was computed elsewhere.
   void is_mean() { terms_ = {sum_.all(), std::nullopt, 1}; }
-  // For a pass over the model; `copied` is empty if `model` still has the value that was given.
+  // The input of a pass over the model; `copied` is empty if `model` still has the given value.
   Met met(std::span<float> model, std::span<const float> copied) const;
   // Calls f(numbers, weight) for each term of the mean.
   template <class F>

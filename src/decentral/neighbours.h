@@ -30,9 +30,9 @@ std::unique_ptr<DecentralAlgorithm> make_algorithm(const NeighboursSettings& set
                                                    const Learner& learner,
                                                    const DecentralTerms& terms);
 
-// For models that are sent in this form.
+// The mix rate for models in this encoding.
 double mix_rate(const NeighboursSettings& settings, const Encoding& encoding);
-// Where models are sent encoded.
+// The algorithm with encoded models.
 std::unique_ptr<DecentralAlgorithm> make_encoded_neighbours(const NeighboursSettings& settings,
                                                             Node& node, const Learner& learner,
                                                             const DecentralTerms& terms);

@@ -1,5 +1,6 @@
-// Decentral: the recipe of workers that have each a model and an optimizer of their own, a setting
-// a field. An algorithm is an alternative of `AlgorithmChoice`, with settings in its own header.
+// Decentral: the recipe of training in which each worker has its own model and optimizer, with a
+// field for each setting. An algorithm is an alternative of `AlgorithmChoice`, with settings in its
+// own header.
 #pragma once
 
 #include <cstdint>
@@ -88,11 +89,12 @@ inline bool sums_models(const AlgorithmChoice& choice) {
       choice);
 }
 
-// How predictions are combined; None, where the models themselves are.
+// The combination of predictions; None: models are combined instead.
 Combine combine_of(const AlgorithmChoice& choice);
 bool draws_samples(const AlgorithmChoice& choice);
 
-// ConfigError for settings that so many workers cannot have: which, its value, what is allowed.
+// ConfigError for settings that are impossible for this number of workers, with the flag, its value
+// and the allowed range.
 void require_valid(const AlgorithmChoice& choice, std::uint64_t workers);
 
 }  // namespace shoal

@@ -1,10 +1,10 @@
-// What the settings of algorithms share: parameters that several of them have, and the text forms
-// of their values. The settings of an algorithm are a struct in its own header:
+// Shared by the settings of algorithms: common parameters, and the text forms of their values. The
+// settings of an algorithm are a struct in its own header:
 //
 //   struct GossipSettings {
 //     static constexpr std::string_view kName = "gossip";     // --algorithm gossip
 //     static constexpr std::string_view kHelp = "...";
-//     double probability = 0.1;                               // a field a flag
+//     double probability = 0.1;                               // a field for each flag
 //     static constexpr auto parameters() {                    // name, field, help, limits
 //       return std::tuple{Parameter{"gossip", &GossipSettings::probability, "...", {0, 1}}};
 //     }
@@ -12,8 +12,8 @@
 //   };
 //   std::unique_ptr<DecentralAlgorithm> make_algorithm(const GossipSettings&, ...);
 //
-// Beside them it may say what it can do: `kEncodes`, that its messages can be encoded, and
-// `kSumsModels`, that it sums models, by any form of encoded sums.
+// It may also declare its abilities: `kEncodes`, its messages can be encoded; `kSumsModels`, it
+// sums models, by any form of encoded sums.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ struct DecentralTerms;
 struct Node;
 
 enum class WorkerPace : std::uint8_t {
-  Sync,   // all workers make as many steps
+  Sync,   // all workers make the same number of steps
   Async,  // each at its own pace
 };
 inline constexpr auto kWorkerPaceNames =
@@ -74,7 +74,7 @@ constexpr auto block_momentum() {
                    "momentum of the outer optimizer; auto: 1 - 1/P", Limits{0, 0.999, true}};
 }
 
-// Of P workers.
+// The value for P workers.
 double block_momentum(double asked, std::uint64_t workers);
 
 }  // namespace shoal

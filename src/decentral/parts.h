@@ -26,7 +26,7 @@ std::unique_ptr<DecentralAlgorithm> make_algorithm(const PartsSettings& settings
                                                    const Learner& learner,
                                                    const DecentralTerms& terms);
 
-// Of a gradient, with so many workers.
+// The number of parts of a gradient, with this number of workers.
 std::uint64_t gradient_parts(const PartsSettings& settings, std::uint64_t workers);
 
 }  // namespace shoal

@@ -13,7 +13,7 @@
 //
 // Symbols: P workers, N parameters; the graph follows the Halton sequence, with ceil(log2 P) edges
 //   out of each worker (topology.h).
-// Cost a step and worker: ceil(log2 P) N / tau values; nobody waits. A receiver that has not got
+// Cost a step and worker: ceil(log2 P) N / tau values; no worker waits. A receiver that has not got
 //   the last model yet is left out: a slow link loses models, not time.
 // The result is the mean of all models.
 // Deviations: the paper's replicas may scatter gradients as well; those are parts.cc and stream.cc.

@@ -8,7 +8,7 @@
 //
 // Symbols: P workers, N parameters; the topology gives the peers: complete is the paper's
 //   multicast, random one other worker per step.
-// Cost a step and worker: N values for each peer; nobody waits. A peer that has not received the
+// Cost a step and worker: N values for each peer; no worker waits. A peer that has not received the
 //   last gradient yet is not sent this one: a slow link loses gradients, not time.
 // Encoded, it is Strom's algorithm: "Scalable distributed DNN training using commodity GPU cloud
 // computing", Interspeech 2015; DL4J's gradient sharing:
@@ -162,7 +162,7 @@ class GradientStream final : public AlgorithmOf<StreamSettings> {
     return Elements(encoder_->most(all).value() / sizeof(float));
   }
 
-  std::unique_ptr<Encoder> encoder_;  // empty: gradients are sent as they are
+  std::unique_ptr<Encoder> encoder_;  // empty: gradients are not encoded
   AsyncSender sender_;
   std::size_t peers_ = 0;  // of the current step
 };

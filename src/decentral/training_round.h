@@ -5,9 +5,10 @@
 //     each:  while (next share) { gradient; update; meet others as the algorithm does }
 //   all tell which shares they have done: these have ended; the others are dealt in the next round
 //
-// Samples: in step, every member takes its part of each global batch, which all know. Otherwise
-// rank 0 deals, and faster workers get more. A worker asks for a share ahead, and for more after it
-// had to wait for an answer, because a question queues behind models sent in the same direction.
+// Samples: in synchronous training, every member takes its part of each global batch, which all
+// know. Otherwise rank 0 deals, and faster workers get more. A worker asks for a share ahead, and
+// for more after it had to wait for an answer, because a question queues behind models sent in the
+// same direction.
 // Failure: a wait for others ends with RoundAborted when there is a newer view, or with PeerLost.
 // Work that a worker does alone is never interrupted, so that its model is always consistent. A
 // lost worker's updates are lost with its model unless they have reached other models, and its
@@ -50,7 +51,7 @@ struct DecentralTerms {
 // Kinds of messages between two members.
 enum PeerMessage : std::uint64_t { kAsk, kOffer, kModel, kAnswer, kCount };
 
-// Thrown where a member waits for members that are not in the view any more.
+// Thrown when a member waits for members that are not in the view any more.
 struct RoundAborted {};
 
 // The members of a view, and their communication.
@@ -78,9 +79,9 @@ class ViewContext {
   Task<void> beside(Task<void> task);
   // The next numbers for collective operations. REQUIRES: all members ask alike, in the same order.
   std::uint64_t operations(std::uint64_t n = 1);
-  // For operations that only some members take part in, one per step.
+  // The operation of this step in which only some members take part.
   static std::uint64_t operation_of_step(Step t);
-  // For messages between two members in the current round, apart from collective operations.
+  // Identifies messages between two members in the current round, apart from collective operations.
   Tag tag(std::uint64_t kind, std::uint64_t number = 0) const;
   void next_round() { ++round_; }
   // An event in this view, for the flight recorder.
@@ -117,7 +118,7 @@ class TrainingRound {
   // The work of update() for another state and slots of the same layout, with the sum in the
   // replica's gradient over `over` samples.
   Task<void> apply(Range state, Range slots, double over, const FusedPass* fused = nullptr);
-  // Replaces gradient and update: each sample of the share is a step of its own, on threads that
+  // Replaces gradient and update: each sample of the share is a separate step, on threads that
   // share the model. Throws ConfigError for a learner that does not support it.
   Task<void> steps_of_samples(std::uint32_t threads);
   // The score of the current step; over no samples if the share is empty.

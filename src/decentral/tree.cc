@@ -12,7 +12,7 @@
 //
 // Symbols: P workers, N parameters, alpha moving rate, by default 0.9 / 3, because a model has at
 //   most three neighbours.
-// Cost a step and worker: N / tau_up values up, 2 N / tau_down down, whatever P is; nobody waits. A
+// Cost a step and worker: N / tau_up values up, 2 N / tau_down down, for any P; no worker waits. A
 //   receiver that has not got the last model yet is left out.
 // The result is the model of the root.
 // Deviations: in the thesis only leaves train; here all nodes do, as in the survey of Langer et al.

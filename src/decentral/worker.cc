@@ -152,7 +152,7 @@ Task<void> DecentralWorker::level_up(ViewContext& context) {
   co_await end_round(context);
 }
 
-// Sends the source's place in training, from which all go on.
+// Sends the source's position in training, from which all continue.
 Task<void> DecentralWorker::tell_place(ViewContext& context, Rank source) {
   const std::uint64_t operation = context.operations(2);
   const bool own = context.group.rank == source;

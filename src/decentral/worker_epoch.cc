@@ -142,7 +142,7 @@ Task<void> DecentralWorker::save() {
 
 // ---- Resuming
 
-// Members that join and had a model of their own in the checkpoint go on with it.
+// Members that join, and have their own model in the checkpoint, continue with it.
 Task<void> DecentralWorker::resume_own(ViewContext& context, Rank source, Since since,
                                        MembershipSnapshot& snapshot) {
   const std::uint64_t operation = context.operations(2);

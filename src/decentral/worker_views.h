@@ -1,4 +1,4 @@
-// A worker with a model of its own, through changes of the view: the code around the rounds.
+// A worker with its own model, through changes of the view: the code around the rounds.
 //   worker.cc        the begin of a view, a round, its end
 //   worker_epoch.cc  the end of an epoch: the result, its evaluation and saving; resuming
 #pragma once
@@ -60,7 +60,7 @@ class DecentralWorker {
   Task<void> collect_own(ViewContext& context);
   Task<void> save();
 
-  std::uint64_t samples_left() const;  // of the epoch at hand
+  std::uint64_t samples_left() const;  // of the current epoch
   bool epoch_over() const { return samples_left() == 0; }
   std::uint64_t epochs_done() const;
   bool ends() const { return stops_ != Ending::No || closed_ >= options_.epochs; }
