@@ -32,7 +32,7 @@ class DrydenCodec final : public Signs {
   DrydenCodec(double ratio, Width width) : Signs("dryden", ratio, width), ratio_(ratio) {}
 
  private:
-  // Of one sign.
+  // The elements of one sign.
   struct Side {
     std::vector<std::uint32_t> sample{};
     Places at{};

@@ -8,7 +8,7 @@
 
 namespace shoal {
 
-// Of a block, rounded down to what leaves room for the rounding of levels.
+// The norm of a block, rounded down to leave room for the rounding of levels.
 SHOAL_INLINE static inline float norm_of(const float* x, std::size_t m) {
   Lanes lanes;
   std::size_t i = 0;

@@ -83,7 +83,7 @@ class QsgdElias final : public Codec {
     return most;
   }
 
-  // Of elements from a normal distribution, whose norm is sqrt(512) standard deviations.
+  // For normally distributed elements, whose norm is sqrt(512) standard deviations.
   double bits_of_normal_block() const {
     constexpr double kFine = 1e-3;
     const double levels_per_deviation = levels_ / std::sqrt(static_cast<double>(kBlock));

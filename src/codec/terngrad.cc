@@ -81,7 +81,7 @@ std::size_t terngrad_encode(std::span<const float> values, float s, std::span<st
       std::uint32_t top = 0;
       for (std::size_t i = 0; i < count; ++i) {
         top = std::max(top, magnitude(x[i]));
-        // Of 0 / 0 nothing is smaller.
+        // Comparisons with 0 / 0 are false.
         const std::uint32_t sent = u[i] < float_of(magnitude(x[i])) / s ? ~0U : 0U;
         codes[i] = sent & (1U + (bits_of(x[i]) >> 31U));
       }

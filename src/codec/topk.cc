@@ -60,7 +60,7 @@ class TopkCodec final : public Codec {
     return largest(source.values, count_of(ratio_, source.values.size()), width_);
   }
 
-  // What is sent does not stay.
+  // Sent elements do not remain in the residual.
   static std::size_t send(const Places& at, std::span<float> values, std::span<std::byte> out) {
     const std::size_t size = write(values, at, out);
     for (const std::uint32_t place : at) values[place] = 0;

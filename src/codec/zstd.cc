@@ -13,7 +13,7 @@ class Zstd final : public Codec {
  public:
   explicit Zstd(std::unique_ptr<Codec> inner) : inner_(std::move(inner)) {}
   std::size_t bound(std::size_t n) const override { return ZSTD_compressBound(inner_->bound(n)); }
-  // How well gradients compress nobody knows; none do much better than the codec.
+  // The compression of gradients is unknown; it gains little after the codec.
   std::size_t expected(std::size_t n) const override { return inner_->expected(n); }
   bool sparse() const override { return inner_->sparse(); }
   bool unbiased() const override { return inner_->unbiased(); }

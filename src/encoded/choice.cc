@@ -22,7 +22,7 @@ std::vector<float> sample(Elements n) {
   return values;
 }
 
-// What it takes for so many elements, at best.
+// The shortest time for this number of elements.
 struct CodecTimes {
   double encode = 1, decode = 1;
 };

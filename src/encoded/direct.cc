@@ -17,7 +17,7 @@ Task<void> encoded_direct(const Group& group, Encoder& encoder, Range g, std::ui
   const Tag sums = group.tag(operation, kSums);
   const Range mine = part_of(g, r, P);
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
-    // To the next first, and so on around: nobody is given two at once while another waits.
+    // To the next member first, and so on: no member gets two messages at once while another waits.
     for (std::uint64_t k = 1; k < P; ++k) {
       const std::uint64_t to = (r + k) % P;
       const ConstBuf message = co_await message_of(group, encoder, part_of(g, to, P));

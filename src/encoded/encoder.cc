@@ -31,7 +31,7 @@ void Encoder::make_residuals() {
     for (auto& u : u_) u.emplace(N, substance_);
 }
 
-// Where their messages have room.
+// Reserves room for the messages of taken pieces.
 void Encoder::prepare_to_take() {
   std::size_t place = 0;
   for (std::size_t i = 0; i < taken_.size(); ++i) {
@@ -57,7 +57,7 @@ void Encoder::begin(Step step, double epoch, Rank rank) {
 std::size_t Encoder::encode_piece(std::size_t piece, Elements at, std::span<const float> g,
                                   std::span<std::byte> out) {
   const Codec& codec = form_.codec_of(piece, Elements(g.size()));
-  // What all members draw alike can be added up as it is.
+  // If all members draw alike, encoded forms can be summed.
   const std::uint64_t who = codec.summable() ? 0 : rank_.value();
   const std::uint32_t hold = traits(form_.encoding_of(piece)).hold;
   const std::uint64_t draw = hold > 1 ? step_.value() / hold : step_.value();
@@ -81,7 +81,7 @@ std::size_t Encoder::encode_piece(std::size_t piece, Elements at, std::span<cons
   if (clip_norm_ > 0) g = clipped(g);
   dgc_gather(next, after, g, static_cast<float>(options_.momentum));
   const std::size_t size = codec.encode_with_residual({after, g}, after, out, key);
-  // What goes whole, or in warm-up, is not late: it has momentum of the usual kind.
+  // Tensors that are sent whole, or during warm-up, are not late: they have plain momentum.
   if (codec.sparse() && !warms_up()) dgc_forget(codec, out.first(size), next);
   return size;
 }
@@ -158,7 +158,7 @@ void Encoder::keep(const Range& g) {
 
 void Encoder::commit() {
   if (!e_[0] || phantom()) return;
-  // What was not encoded stays as it was.
+  // Pieces that were not encoded keep their residuals.
   std::ranges::sort(done_, {}, &Cut::at);
   Elements at;
   const auto carry = [&](Elements to) {

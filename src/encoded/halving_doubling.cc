@@ -1,6 +1,6 @@
 // Partners give each other half of what both have, encoded, down to one block each; then the sums
-// of the blocks come together again, as they are. Who is beyond the largest power of two gives all
-// it has to a member below, and gets all blocks from there.
+// of the blocks come together again, unchanged. Who is beyond the largest power of two gives all it
+// has to a member below, and gets all blocks from there.
 #include <bit>
 #include <vector>
 

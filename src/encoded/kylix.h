@@ -2,7 +2,7 @@
 // Zhao & Canny, "Kylix: a sparse allreduce for commodity clusters", ICPP 2014.
 //
 //   a butterfly of layers i, with d_i members a group (degrees need not be alike):
-//     down   a member cuts its list into d_i parts by place, gives one to each of its group, and
+//     down   a member cuts its list into d_i parts by position, gives one to each of its group, and
 //            adds up those of its own part; the next layer cuts that part again
 //     up     the same groups, last layer first: sums of parts come together
 //
@@ -13,12 +13,12 @@
 // list changed, without questions. Zero elements remain in a list as long as at least half of it is
 // nonzero.
 //
-// Cost of k values a member and U in the sum, heads of 16 bytes left out, v = 4 bytes a value,
-// c = 4 a place, or a bit for each element where these are shorter, or nothing where all are there:
-//   all have the same places   2 (P-1)/P v k;  configuring: (v + c) in the place of v
-//   none has another's         down v k sum_i (d_i - 1)/d_i, up v (P-1)/P U, U = P k;  likewise
+// Cost for k values per member and U in the sum, without heads of 16 bytes; v = 4 bytes a value,
+// c = 4 a position, or a bit for each element if these are shorter, or nothing for full lists:
+//   equal positions      2 (P-1)/P v k;  while configuring (v + c) instead of v
+//   disjoint positions   down v k sum_i (d_i - 1)/d_i, up v (P-1)/P U, U = P k;  likewise
 // in 2 sum_i (d_i - 1) messages. The lists of sparse.h, for comparison: log2 P (v + c) k to
-// (P - 1) (v + c) k. State: the places of each way once more, about those that a step sends.
+// (P - 1) (v + c) k. State: the positions of all messages of a step.
 #pragma once
 
 #include <cstdint>

@@ -20,8 +20,8 @@ constexpr std::uint64_t kFoldDown = 1;
 constexpr std::uint64_t kDown = 2;  // and on, by layer: fewer than 32
 constexpr std::uint64_t kUp = 34;
 
-// What a member has in its hands: the list of a part. A phantom's has about as many values as
-// lists of random places come to have.
+// The current list of a member: that of a part. A phantom's has about as many values as lists of
+// random places come to have.
 class Hands {
  public:
   Hands(const Group& group, Encoder& encoder, std::uint64_t operation, KylixMemory& memory,
@@ -113,7 +113,7 @@ class Hands {
     return static_cast<std::uint64_t>(std::lround(filled_ * (part.end - part.begin)));
   }
 
-  // What of the list lies in the part.
+  // The elements of the list in the part.
   std::pair<std::size_t, std::size_t> bounds(KylixPart part) const {
     const std::vector<std::uint32_t>& at = list_.pattern->at;
     const auto begin = std::ranges::lower_bound(at, part.begin);
@@ -133,7 +133,8 @@ class Hands {
     return {remember(remembered, places(part)), {own.begin(), own.end()}};
   }
 
-  // Of what lies in the part; its places only where they are not those that went there before.
+  // The message of the elements in the part; with positions unless they are those of the last
+  // message.
   Task<ConstBuf> message(KylixPart part, KylixPattern& sent) {
     MutBuf room;
     if (phantom()) {

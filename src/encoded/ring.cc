@@ -1,4 +1,4 @@
-// Part k goes around and is encoded again by everyone who adds to it; its sum goes around as it is.
+// Part k goes around; each member adds to it and encodes it again. Its sum goes around unchanged.
 #include "encoded/forms.h"
 #include "encoded/steps.h"
 

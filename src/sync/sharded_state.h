@@ -4,10 +4,9 @@
 // arXiv:1910.02054, stage 1; but any remaining worker can continue, as everywhere in sync.h:
 //
 //   whole    w and slots of the Replica, valid when a view begins, and again after gather()
-//   held     own part: two arrays by turns, of which a step reads one and makes the other;
-//            part of another: read where it lies, in its owner's memory, which outlives the owner
-//   seen     the held parameters of all as one array (runtime/stitched_view.h), which Replica::w()
-//   is then
+//   held     own part: two alternating arrays; a step reads one and writes the other;
+//            part of another: read in its owner's memory, which outlives the owner
+//   seen     the held parameters of all as one array (runtime/stitched_view.h), as Replica::w()
 //
 // While a step is finished, all still hold the state before it: if an owner is lost then, each
 // worker computes its part from that state (take_over). When the view ends, each worker copies the
