@@ -34,10 +34,7 @@ class Client {
                 << 38U),
         pulls_(make_codec(pulls)) {}
 
-  // The head of a shard, as the last directory says.
-  Holder head(std::uint32_t shard) const {
-    return directories_.now().shards[shard].chain.holders[0];
-  }
+  const ShardDirectory& directory() const { return directories_.now(); }
   // The destinations of the ranges that follow an answer. Parameters and slots have the shard's
   // size.
   struct Room {

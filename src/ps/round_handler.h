@@ -9,8 +9,8 @@
 //   a worker is lost:  its piece is sent to all other workers of the round, which compute it too
 //   ... and no other is left:  a worker that enters takes the piece
 //   head of a shard that was loaded, as a worker says that rounds are over:  go on after them. A
-//     worker says so as it enters and leaves; and in a round whose update the shard had made, or
-//     after which another was dealt
+//     worker says so as it enters and leaves; and in a round whose update the shard had made before
+//     it was loaded, or after which another was dealt
 //
 // Cost: one request more a step than without rounds, for the next piece after all was read; and as
 //   many pushes as a worker's shards have largest subtrees. After a loss all remaining workers

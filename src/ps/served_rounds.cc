@@ -75,10 +75,11 @@ Task<void> ServedRounds::push_sum(std::uint32_t shard, ShardSum sum, bool reads)
   request.based_on = parameters_.version(shard);
   request.reads = reads ? 1 : 0;
   const Range brought = worker_.of(sum.values, shard);
-  const Holder head = worker_.client.head(shard);
+  const std::uint64_t load = loads_[shard];
   const PushSumAnswer answer = co_await worker_.client.call(request, brought, worker_.room(shard));
   if (Told& told = told_[shard]; !told.ended) {
-    told = {true, head};
+    told.ended = true;
+    told.load = load;
     changed_.notify_all();
   }
   if (!reads) co_return;
@@ -110,28 +111,43 @@ Task<void> ServedRounds::make_up_for_lost(const bool& done, TaskGroup& tasks) {
   }
 }
 
-// The shard has made the update of this round; or all have: a later one was dealt, to a worker that
-// is lost by now.
-bool ServedRounds::is_over(std::uint32_t shard) const {
-  return told_[shard].ended || std::ranges::any_of(lost_, [&](const LostPiece& l) {
-           return l.shards.round.number > piece_.round.number;
-         });
+// Of a directory that was left out only the holders before and after are known.
+void ServedRounds::note_directory() {
+  const ShardDirectory before = std::exchange(directory_, worker_.client.directory());
+  const bool left_out = directory_.generation != before.generation.next();
+  for (std::uint32_t k = 0; k < directory_.shards.size(); ++k) {
+    const auto& [chain, fresh] = directory_.shards[k];
+    bool kept = !left_out;
+    for (const Holder& holder : before.shards.empty() ? chain.all() : before.shards[k].chain.all())
+      kept = kept || chain.has(holder);
+    if (fresh != 0 || !kept) ++loads_[k];
+  }
+  changed_.notify_all();
 }
 
-// The head of a shard that was loaded since may have sums of this round that can never be all: a
-// worker whose push has ended does not push again.
+// The shard had made the update of this round, and was loaded since; or all shards have made it: a
+// later round was dealt, to a worker that is lost by now. A holder that became the head has the
+// sums of all whose pushes have ended, and may still get those of others.
+bool ServedRounds::must_tell(std::uint32_t shard) const {
+  const Told& told = told_[shard];
+  if (told.ended) return told.load != loads_[shard];
+  const bool later = std::ranges::any_of(
+      lost_, [&](const LostPiece& l) { return l.shards.round.number > piece_.round.number; });
+  return later && told.head != directory_.shards[shard].chain.holders[0];
+}
+
+// A shard that was loaded may have sums of this round that can never be all: a worker whose push
+// has ended does not push again.
 Task<void> ServedRounds::tell_what_is_over(const bool& done) {
   while (!done) {
     std::uint32_t shard = 0;
-    const auto must_tell = [&] {
-      return is_over(shard) && told_[shard].head != worker_.client.head(shard);
-    };
-    while (shard < told_.size() && !must_tell()) ++shard;
+    while (shard < told_.size() && !must_tell(shard)) ++shard;
     if (shard == told_.size()) {
       co_await changed_.wait();
       continue;
     }
-    told_[shard].head = worker_.client.head(shard);
+    told_[shard].load = loads_[shard];
+    told_[shard].head = directory_.shards[shard].chain.holders[0];
     RegisterRequest request;
     request.header.shard = shard;
     request.clock = piece_.round.number + 1;

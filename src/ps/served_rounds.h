@@ -26,7 +26,8 @@ class ServedRounds {
   ServedRounds(ServedContext& worker, ServedParameters& parameters)
       : worker_(worker),
         parameters_(parameters),
-        shard_sums_(worker.node, worker.replica.N, worker.learner.substance()) {}
+        shard_sums_(worker.node, worker.replica.N, worker.learner.substance()),
+        loads_(worker.cuts.size()) {}
 
   void begin(const RoundShards& piece) { piece_ = piece; }
   // Computes the sums of the own piece.
@@ -37,7 +38,7 @@ class ServedRounds {
   // Receives the pieces of lost workers, until this worker leaves.
   Task<void> follow_lost();
   // There is a new directory: shards may have been loaded.
-  void note_directory() { changed_.notify_all(); }
+  void note_directory();
 
  private:
   struct ShardSum {
@@ -54,7 +55,7 @@ class ServedRounds {
   Task<void> push_sums(std::uint32_t shard, const std::vector<ShardSum>& sums, bool reads);
   Task<void> push_sum(std::uint32_t shard, ShardSum sum, bool reads);
   Task<void> make_up_for_lost(const bool& done, TaskGroup& tasks);
-  bool is_over(std::uint32_t shard) const;
+  bool must_tell(std::uint32_t shard) const;
   Task<void> tell_what_is_over(const bool& done);
 
   ServedContext& worker_;
@@ -64,13 +65,16 @@ class ServedRounds {
   std::vector<ShardSum> own_;
   std::vector<LostPiece> lost_;
   std::deque<std::vector<ShardSum>> made_up_;  // for lost pieces, in this step
-  // By shard, in this step: whether a push to it has ended; and the head that needs not be told
-  // that the round is over.
+  // By shard: how often it was loaded, as far as directories say; and in this step whether a push
+  // to it has ended, and up to which load, or which head, it knows that the round is over.
   struct Told {
     bool ended = false;
+    std::uint64_t load = 0;
     Holder head{};
   };
+  std::vector<std::uint64_t> loads_;
   std::vector<Told> told_;
+  ShardDirectory directory_;  // the last
   double staleness_ = 0;
   Signal changed_;  // lost pieces, the directory, or the end of pushes
 };

@@ -111,6 +111,10 @@ TEST(Swarm, WhatIsLeftOfAStepAtAShardThatWasLoadedHoldsNobody) {
 // again.
 TEST(Swarm, ASumThatWaitedAtALostShardIsPushedAgain) { expect_fine_with_servers(1638); }
 
+// A worker read what a lost head had, of an update that was not at the next holder. That one is
+// the head now, with sums of the round, and still gets the others.
+TEST(Swarm, AHolderThatBecomesTheHeadDoesNotSkipARound) { expect_fine_with_servers(2602); }
+
 // The next holder was a new life of a lost one. It held nothing and never took the records for the
 // lost life, so that a worker's gradient was not released.
 TEST(Swarm, AnotherLifeOfTheNextHolderGetsNoRecords) { expect_fine_with_servers(9578); }
