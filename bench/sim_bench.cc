@@ -104,17 +104,19 @@ BenchRow thousand_nodes(std::uint32_t nodes, std::uint64_t steps) {
   Cluster cluster = Cluster::uniform(nodes, {.latency = 20us, .bytes_per_s = 1.25e9});
   cluster.ns_per_element.fill(1);
   cluster.timing_only = true;
+  const TrainingTask task{.samples = 1'000'000,
+                          .global_batch = std::uint64_t{32} * nodes,
+                          .steps = Step(steps),
+                          .evaluate = false};
+  const InStep recipe;
   std::uint64_t done = 0;
   const double start = cpu_s();
   World world(cluster, {.seed = Seed(1), .fixed_view = true});
   const Outcome outcome = world.run([&](Node& node) -> Task<> {
     PhantomLearner learner(layers);
     NoCheckpointStore checkpoints;
-    Replica replica(node.endpoint, learner, Ledger(Seed(1), 1'000'000));
-    SyncOptions options;
-    options.steps = Step(steps);
-    options.batch = 32 * nodes;
-    co_await sync_worker(node, learner, checkpoints, replica, options);
+    Replica replica(node.endpoint, learner, Ledger(Seed(1), task.samples));
+    co_await sync_worker(node, learner, checkpoints, replica, task, recipe);
     if (replica.step == Step(steps)) ++done;
   });
   const double took = cpu_s() - start;

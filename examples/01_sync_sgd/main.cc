@@ -42,15 +42,15 @@ struct Results {
 // src/sync/sync.cc.
 Task<void> worker(Node& node, Results& results) {
   QuadraticLearner learner({.seed = kSeed, .dimensions = Elements(1000), .condition = 20});
-  // 1,024 samples an epoch; each is dealt to one worker.
-  Replica replica(node.endpoint, learner, Ledger(kSeed, 1024));
+  TrainingTask task;
+  task.samples = 1024;     // an epoch; each is dealt to one worker
+  task.global_batch = 32;  // of all workers together
+  task.steps = Step(200);
+  task.eta = 0.5;
+  const InStep recipe;  // the defaults: an all-reduce, whose buckets leave as backward makes them
+  Replica replica(node.endpoint, learner, Ledger(kSeed, task.samples));
   FolderCheckpointStore checkpoints(node, "checkpoint", learner.layout());
-
-  SyncOptions options;
-  options.steps = Step(200);
-  options.batch = 32;  // of all workers together
-  options.eta = 0.5;
-  co_await sync_worker(node, learner, checkpoints, replica, options);
+  co_await sync_worker(node, learner, checkpoints, replica, task, recipe);
 
   const std::span<const float> w = replica.w().data();
   const std::lock_guard lock(results.mutex);

@@ -18,7 +18,7 @@
 #include "recipe/registry.h"
 #include "runtime/live/mapped_file.h"
 #include "sim/words.h"
-#include "sync/sync.h"
+#include "sync/operations.h"
 #include "train/simulation.h"
 
 namespace shoal {

@@ -17,15 +17,15 @@ struct TrainingTask {
   std::uint64_t hosts = 1;         // of the workers
   std::uint64_t batch = 64;        // per worker
   std::uint64_t global_batch = 0;  // of all workers; 0: derived from `batch`
-  Step steps;                      // in total
+  Step steps{};                    // in total
   std::uint64_t epochs = 0;        // 0: the number of steps is given
   Duration budget{};               // training time after which the run ends; 0: none
   bool by_time = false;            // the budget decides; steps and epochs are out of reach
-  Rule rule;
+  Rule rule{};
   double eta = 0.1;  // of the schedule, at its height
-  Schedule schedule;
-  BatchGrowth growth;  // of the batch
-  Step save_every;
+  Schedule schedule{};
+  BatchGrowth growth{};  // of the batch
+  Step save_every{};
   bool evaluate = true;
   bool audit = false;  // records hashes of parameters and gradients in the flight recorder
 

@@ -18,29 +18,30 @@ namespace {
 
 struct SyncJob {
   QuadraticOptions problem;
-  SyncOptions sync;
-  std::uint64_t samples = 0;  // in the dataset
-  std::vector<float> result;  // of the worker that ended last
+  TrainingTask task{};
+  InStep recipe{};
+  SyncTuning tuning{};
+  std::vector<float> result;  // of whoever ended last
   std::size_t results = 0;
 };
 
 // The oracle: sequential SGD, with momentum, over the same batches; it knows of no worker.
 std::vector<float> sequential_sgd(Seed seed, const SyncJob& job) {
   const QuadraticLearner learner(job.problem);
-  Ledger ledger(seed, job.samples);
+  Ledger ledger(seed, job.task.samples);
   std::vector<float> w(job.problem.dimensions.value(), 0.0F);
   std::vector<float> v(w.size(), 0.0F);
-  for (Step t{0}; t < job.sync.steps; ++t) {
-    const Share share = ledger.deal(NodeId(0), Incarnation(1), job.sync.batch);
+  for (Step t{0}; t < job.task.steps; ++t) {
+    const Share share = ledger.deal(NodeId(0), Incarnation(1), job.task.global_batch);
     std::vector<float> g(w.size(), 0.0F);
     learner.add_gradients(w, ledger.samples(share), 0, g);
     for (std::size_t i = 0; i < w.size(); ++i) {
-      v[i] = static_cast<float>(job.sync.rule.momentum) * v[i] + g[i] / static_cast<float>(share.n);
-      w[i] -= static_cast<float>(job.sync.eta) * v[i];
+      v[i] = static_cast<float>(job.task.rule.momentum) * v[i] + g[i] / static_cast<float>(share.n);
+      w[i] -= static_cast<float>(job.task.eta) * v[i];
     }
     ledger.settle(share, SampleEnd::Applied);
-    const auto all = static_cast<double>(job.samples);
-    if (static_cast<double>(ledger.place().done()) >= job.sync.recipe.epoch_fraction * all)
+    const auto all = static_cast<double>(job.task.samples);
+    if (static_cast<double>(ledger.place().done()) >= job.recipe.epoch_fraction * all)
       ledger.drop_rest();
   }
   return w;
@@ -79,8 +80,7 @@ void draw_encoding(Random& random, InStep& recipe) {
 }
 
 // In place of all that: what is needed first goes first, in small chunks.
-void draw_order(Random& random, SyncOptions& sync) {
-  InStep& recipe = sync.recipe;
+void draw_order(Random& random, InStep& recipe, SyncTuning& tuning) {
   if (random.chance(0.8)) return;
   recipe.updater = Updater::Everyone;
   recipe.stragglers = AllGradients();
@@ -88,7 +88,7 @@ void draw_order(Random& random, SyncOptions& sync) {
   recipe.encode = Encode{};
   recipe.order = SendOrder::Priority;
   recipe.exchange = Exchange::Direct;
-  sync.chunk = Bytes(sizeof(float) * random.between(1, 40));
+  tuning.chunk = Bytes(sizeof(float) * random.between(1, 40));
   if (random.chance(0.7)) {
     recipe.accumulate = 1;
     recipe.balance = Balance::Even;
@@ -107,7 +107,7 @@ bool takes_all(const InStep& recipe) {
 
 std::string judge(Seed seed, const SyncJob& job) {
   if (job.results == 0) return "no worker has a result";
-  if (!takes_all(job.sync.recipe) || rounds_numbers(job.sync.recipe)) {
+  if (!takes_all(job.recipe) || rounds_numbers(job.recipe)) {
     const QuadraticLearner learner(job.problem);
     const std::vector<float> zero(job.result.size(), 0.0F);
     const double loss = learner.loss(job.result);
@@ -117,10 +117,10 @@ std::string judge(Seed seed, const SyncJob& job) {
   }
   const std::vector<float> oracle = sequential_sgd(seed, job);
   // Every step is one pass more, however often it was tried and by how many.
-  const bool one_pass = job.problem.statistics && job.sync.recipe.accumulate == 1;
+  const bool one_pass = job.problem.statistics && job.recipe.accumulate == 1;
   if (const float passes = one_pass ? job.result[oracle.size()] : 0;
-      one_pass && passes != static_cast<float>(job.sync.steps.value()))
-    return fmt::format("{} passes are counted in {} steps", passes, job.sync.steps);
+      one_pass && passes != static_cast<float>(job.task.steps.value()))
+    return fmt::format("{} passes are counted in {} steps", passes, job.task.steps);
   for (std::size_t i = 0; i < oracle.size(); ++i) {
     // Only the order of summation differs; the problem does not amplify it.
     const float error = std::abs(job.result[i] - oracle[i]);
@@ -133,10 +133,11 @@ std::string judge(Seed seed, const SyncJob& job) {
 
 Task<void> worker(Node& node, std::shared_ptr<SyncJob> job) {
   QuadraticLearner learner(job->problem);
-  Replica replica(node.endpoint, learner, Ledger(node.env.seed(), job->samples),
-                  slots(job->sync.rule));
+  Replica replica(node.endpoint, learner, Ledger(node.env.seed(), job->task.samples),
+                  slots(job->task.rule));
   FolderCheckpointStore checkpoints(node, "checkpoint", learner.layout());
-  co_await sync_worker(node, learner, checkpoints, replica, job->sync);
+  co_await sync_worker(node, learner, checkpoints, replica, job->task, job->recipe, nullptr,
+                       job->tuning);
   const std::span<float> w = replica.w().data();
   job->result.assign(w.begin(), w.end());
   ++job->results;
@@ -150,31 +151,31 @@ Scenario sync_scenario(Seed seed) {
   job->problem.seed = seed;
   job->problem.dimensions = Elements(random.between(1, 100));
   job->problem.buckets = static_cast<std::uint32_t>(random.between(1, 4));
-  job->sync.steps = Step(random.between(5, 40));
-  job->sync.batch = random.between(1, 24);
-  job->samples = 2 * random.between(20, 100);
-  job->sync.eta = 0.05 + 0.4 * random.uniform();
-  job->sync.save_every = Step(random.chance(0.5) ? random.between(1, 10) : 0);
-  job->sync.audit = true;
+  job->task.steps = Step(random.between(5, 40));
+  job->task.global_batch = random.between(1, 24);
+  job->task.samples = 2 * random.between(20, 100);
+  job->task.eta = 0.05 + 0.4 * random.uniform();
+  job->task.save_every = Step(random.chance(0.5) ? random.between(1, 10) : 0);
+  job->task.audit = true;
   Random more(seed, Purpose::Recipe, 1);  // apart, so that older seeds keep their clusters
-  if (more.chance(0.5)) job->sync.rule = default_rule(RuleKind::Momentum);
-  job->sync.evaluate = more.chance(0.5);
+  if (more.chance(0.5)) job->task.rule = default_rule(RuleKind::Momentum);
+  job->task.evaluate = more.chance(0.5);
   job->problem.held_out = more.between(0, 50);
   job->problem.statistics = seed.value() % 2 == 0;
-  draw_recipe(more, job->sync.recipe);
+  draw_recipe(more, job->recipe);
   Random encodings(seed, Purpose::Recipe, 2);
-  draw_encoding(encodings, job->sync.recipe);
+  draw_encoding(encodings, job->recipe);
   Random orders(seed, Purpose::Recipe, 3);
-  draw_order(orders, job->sync);
-  if (job->sync.recipe.order == SendOrder::Priority && orders.chance(0.7))
+  draw_order(orders, job->recipe, job->tuning);
+  if (job->recipe.order == SendOrder::Priority && orders.chance(0.7))
     job->problem.statistics = false;
   // A bound that none reaches: the result is the same, but norms are measured, and slots copied.
   Random norms(seed, Purpose::Recipe, 4);
-  if (norms.chance(0.2) && !encodes(job->sync.recipe)) job->sync.rule.clip_norm = 1e9;
-  if (more.chance(0.5)) job->sync.tune_buckets = Bytes(more.between(1, 100));
+  if (norms.chance(0.2) && !encodes(job->recipe)) job->task.rule.clip_norm = 1e9;
+  if (more.chance(0.5)) job->tuning.tune_buckets = Bytes(more.between(1, 100));
   // On one host, where all of the state is parameters, they stay with their owners.
   Random holds(seed, Purpose::Recipe, 5);
-  if (holds.chance(0.6)) job->sync.hold_parameters = Bytes(0);
+  if (holds.chance(0.6)) job->tuning.hold_parameters = Bytes(0);
   if (holds.chance(0.4)) job->problem.statistics = false;
 
   Scenario scenario;
@@ -188,15 +189,15 @@ Scenario sync_scenario(Seed seed) {
   scenario.recipe = fmt::format(
       "sync P={} updater={} exchange={} steps={} batch={} samples={} N={} buckets={} "
       "save_every={} shards={} stragglers={} fraction={} accumulate={} encode={} by={} {}{}{}",
-      P, static_cast<unsigned>(job->sync.recipe.updater), to_string(job->sync.recipe.exchange),
-      job->sync.steps, job->sync.batch, job->samples, job->problem.dimensions, job->problem.buckets,
-      job->sync.save_every, job->sync.recipe.shards, job->sync.recipe.stragglers.index(),
-      job->sync.recipe.epoch_fraction, job->sync.recipe.accumulate,
-      to_string(job->sync.recipe.encode.as), to_string(job->sync.recipe.encode.by),
-      to_string(job->sync.rule.kind), job->sync.evaluate ? " evaluated" : "",
-      job->sync.recipe.order == SendOrder::Priority ? " priority" : "");
+      P, static_cast<unsigned>(job->recipe.updater), to_string(job->recipe.exchange),
+      job->task.steps, job->task.global_batch, job->task.samples, job->problem.dimensions,
+      job->problem.buckets, job->task.save_every, job->recipe.shards,
+      job->recipe.stragglers.index(), job->recipe.epoch_fraction, job->recipe.accumulate,
+      to_string(job->recipe.encode.as), to_string(job->recipe.encode.by),
+      to_string(job->task.rule.kind), job->task.evaluate ? " evaluated" : "",
+      job->recipe.order == SendOrder::Priority ? " priority" : "");
   scenario.flags = recipe_flags(
-      job->sync.recipe, P, std::max<std::uint64_t>(1, job->sync.batch / P), job->sync.rule.kind);
+      job->recipe, P, std::max<std::uint64_t>(1, job->task.global_batch / P), job->task.rule.kind);
   scenario.program = [job](Node& node) { return worker(node, job); };
   scenario.judge = [seed, job] { return judge(seed, *job); };
   return scenario;

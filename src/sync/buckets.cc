@@ -14,8 +14,8 @@ constexpr std::uint64_t kLargeBucket = 1 << 18;  // elements
 }  // namespace
 
 void Buckets::begin_view(bool tunes) {
-  tuner_ =
-      tunes ? BucketTuner(options_.tune_buckets, replica_.g().all().bytes().size) : BucketTuner();
+  tuner_ = tunes ? BucketTuner(context_.tuning.tune_buckets, replica_.g().all().bytes().size)
+                 : BucketTuner();
 }
 
 void Buckets::cut_whole() {
@@ -31,7 +31,7 @@ Task<void> Buckets::reduce_as_ready(const Group& group, Reduction& reduction, Ch
                                     TaskGroup& tasks, StepReport& report) {
   bool open = false;  // the last one may still be joined by the next
   const auto leaves = [&] {
-    if (std::exchange(open, false) && overlaps(options_.recipe))
+    if (std::exchange(open, false) && overlaps(context_.recipe))
       tasks.spawn(reduce(group, reduction, all_.back(), report));
   };
   while (auto bucket = co_await ready.next()) {

@@ -17,15 +17,15 @@
 #include "sync/factor_sums.h"
 #include "sync/reduction.h"
 #include "sync/state_update.h"
-#include "sync/sync.h"
+#include "sync/sync_context.h"
 
 namespace shoal {
 
 class Buckets {
  public:
-  Buckets(Node& node, Replica& replica, const SyncOptions& options, const FactorSums& factors,
+  Buckets(Node& node, Replica& replica, const SyncContext& context, const FactorSums& factors,
           const StateUpdate& update)
-      : node_(node), replica_(replica), options_(options), factors_(factors), update_(update) {}
+      : node_(node), replica_(replica), context_(context), factors_(factors), update_(update) {}
 
   // `tunes`: they may be joined.
   void begin_view(bool tunes);
@@ -47,7 +47,7 @@ class Buckets {
 
   Node& node_;
   Replica& replica_;
-  const SyncOptions& options_;
+  const SyncContext& context_;
   const FactorSums& factors_;
   const StateUpdate& update_;
   BucketTuner tuner_;

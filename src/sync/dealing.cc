@@ -54,16 +54,16 @@ bool Dealing::has_guests() const { return std::ranges::find(guests_, true) != gu
 // ---- The cut
 
 std::uint64_t Dealing::batch_of(const View& view, std::uint64_t epoch) const {
-  const std::uint64_t batch = batch_in(options_.growth, options_.batch, epoch);
-  if (options_.recipe.keep == KeepBatch::Global) return batch;
-  return std::max<std::uint64_t>(1, batch * view.size() / options_.workers);
+  const std::uint64_t batch = batch_in(context_.task.growth, context_.task.all_batches(), epoch);
+  if (context_.recipe.keep == KeepBatch::Global) return batch;
+  return std::max<std::uint64_t>(1, batch * view.size() / context_.task.workers);
 }
 
 // By measured speed, once the speeds of all are known.
 std::vector<double> Dealing::weights() const {
   std::vector<double> weights;
   for (std::size_t r = 0; r < guests_.size(); ++r) weights.push_back(guests_[r] ? 0 : 1);
-  if (options_.recipe.balance == Balance::Even) return weights;
+  if (context_.recipe.balance == Balance::Even) return weights;
   for (std::size_t r = 0; r < guests_.size(); ++r)
     if (!guests_[r] && speeds_[r] <= 0) return weights;
   for (std::size_t r = 0; r < guests_.size(); ++r) weights[r] *= speeds_[r];
@@ -75,17 +75,17 @@ std::vector<MicroShard> Dealing::empty_micro_shards() const {
   for (std::uint32_t r = 0; r < guests_.size(); ++r)
     if (!guests_[r]) present.emplace_back(r);
   std::vector<MicroShard> micro_shards;
-  micro_shards.reserve(std::max<std::size_t>(present.size(), options_.recipe.shards));
+  micro_shards.reserve(std::max<std::size_t>(present.size(), context_.recipe.shards));
   const auto add = [&](Rank worker, Rank deputy) {
     micro_shards.push_back(
         {static_cast<std::uint32_t>(micro_shards.size()), worker, deputy, worker});
   };
-  if (options_.recipe.shards > 0) {
+  if (context_.recipe.shards > 0) {
     const std::vector<std::uint64_t> each =
-        split(options_.recipe.shards, std::vector<double>(present.size(), 1));
+        split(context_.recipe.shards, std::vector<double>(present.size(), 1));
     for (std::size_t i = 0; i < present.size(); ++i)
       for (std::uint64_t shard = 0; shard < each[i]; ++shard) add(present[i], present[i]);
-  } else if (waits_by<RedundantGradients>(options_.recipe)) {
+  } else if (waits_by<RedundantGradients>(context_.recipe)) {
     const std::size_t half = (present.size() + 1) / 2;
     for (std::size_t i = 0; i < half; ++i)
       add(present[i], half + i < present.size() ? present[half + i] : present[i]);
@@ -105,12 +105,12 @@ void Dealing::deal(const View& view) {
   std::vector<double> by_micro_shard;
   by_micro_shard.reserve(micro_shards_.size());
   for (const MicroShard& micro_shard : micro_shards_)
-    by_micro_shard.push_back(options_.recipe.shards > 0 ? 1 : by_rank[micro_shard.worker.value()]);
+    by_micro_shard.push_back(context_.recipe.shards > 0 ? 1 : by_rank[micro_shard.worker.value()]);
   std::vector<Share> dealt;
   for (std::uint64_t left = n; left > 0; left -= dealt.back().n)
     dealt.push_back(replica_.ledger.deal(kNobody, Incarnation(), left));
   cut(std::move(dealt), split(n, by_micro_shard));
-  if (options_.recipe.shards == 0)
+  if (context_.recipe.shards == 0)
     std::erase_if(micro_shards_,
                   [](const MicroShard& micro_shard) { return micro_shard.counted == 0; });
   add_up();
@@ -175,14 +175,14 @@ void Dealing::settle() {
     }
   }
   replica_.ledger.settle(run, SampleEnd::Applied);
-  if (waits_by<FirstGradients>(options_.recipe)) {
+  if (waits_by<FirstGradients>(context_.recipe)) {
     replica_.ledger.settle_leases(SampleEnd::Dropped);
   } else {
     replica_.ledger.revoke_all();  // The remainder is dealt first in the next step.
   }
   const LedgerPlace place = replica_.ledger.place();
   const auto all = static_cast<double>(replica_.ledger.samples_per_epoch());
-  if (static_cast<double>(place.done()) >= options_.recipe.epoch_fraction * all)
+  if (static_cast<double>(place.done()) >= context_.recipe.epoch_fraction * all)
     replica_.ledger.drop_rest();
   guests_.assign(guests_.size(), false);
 }
@@ -228,7 +228,7 @@ Share Dealing::share_of(Share batch, Rank worker) const {
 std::optional<Portion> Dealing::next_portion(const View& view, Rank worker) const {
   const std::uint64_t epoch = replica_.ledger.epoch();
   const std::vector<Share> next = replica_.ledger.peek(batch_of(view, epoch), 1);
-  if (next.empty() || replica_.step + Step(1) >= options_.steps) return {};
+  if (next.empty() || replica_.step + Step(1) >= context_.task.steps) return {};
   const Share own = share_of(next[0], worker);
   return Portion{own.epoch, replica_.step + Step(1), worker.value(), replica_.ledger.samples(own)};
 }
@@ -237,8 +237,8 @@ std::optional<Portion> Dealing::next_portion(const View& view, Rank worker) cons
 std::optional<Portion> Dealing::certain_portion(const View& view, Rank worker) const {
   const Step next = replica_.step + Step(1);
   const bool saved =
-      options_.save_every > Step(0) && next.value() % options_.save_every.value() == 0;
-  if (has_guests() || next >= options_.steps || saved) return {};
+      context_.task.save_every > Step(0) && next.value() % context_.task.save_every.value() == 0;
+  if (has_guests() || next >= context_.task.steps || saved) return {};
   const Ledger& ledger = replica_.ledger;
   const std::uint64_t epoch = ledger.epoch();
   const std::uint64_t n = std::min(batch_of(view, epoch), ledger.left());

@@ -21,7 +21,7 @@
 #include "replica/replica.h"
 #include "runtime/view.h"
 #include "sync/stragglers.h"
-#include "sync/sync.h"
+#include "sync/sync_context.h"
 
 namespace shoal {
 
@@ -42,7 +42,7 @@ std::vector<std::uint64_t> split(std::uint64_t n, const std::vector<double>& wei
 
 class Dealing {
  public:
-  Dealing(Replica& replica, const SyncOptions& options) : replica_(replica), options_(options) {}
+  Dealing(Replica& replica, const SyncContext& context) : replica_(replica), context_(context) {}
 
   void begin_view(const View& view, std::vector<bool> guests);
   // Notes the samples of a worker in the last step, and the time of its gradient.
@@ -81,7 +81,7 @@ class Dealing {
   Share share_of(Share batch, Rank worker) const;
 
   Replica& replica_;
-  const SyncOptions& options_;
+  const SyncContext& context_;
   // By rank, in this view.
   std::vector<bool> guests_;
   std::vector<double> speeds_;  // samples a second; 0: not known yet

@@ -19,9 +19,9 @@ constexpr const char* kVelocity = "velocity";
 }  // namespace
 
 EncodedSums::EncodedSums(Node& node, Learner& learner, const Replica& replica,
-                         const SyncOptions& options, const Dealing& dealing)
-    : node_(node), learner_(learner), replica_(replica), options_(options), dealing_(dealing) {
-  const Encode& encode = options_.recipe.encode;
+                         const SyncContext& context, const Dealing& dealing)
+    : node_(node), learner_(learner), replica_(replica), context_(context), dealing_(dealing) {
+  const Encode& encode = context_.recipe.encode;
   if (!encodes(encode) || is_open() || sends_factors(encode)) return;
   if (traits(encode.as).rank > 0) {
     low_rank_.emplace(node_.endpoint, encode.as, node_.env.seed(), learner_.layout(),
@@ -34,7 +34,7 @@ EncodedSums::EncodedSums(Node& node, Learner& learner, const Replica& replica,
   if (!encode.layers.empty()) encoder_->choose(encodings_of(encode, learner_));
 }
 
-bool EncodedSums::is_open() const { return traits(options_.recipe.encode.as).chooses; }
+bool EncodedSums::is_open() const { return traits(context_.recipe.encode.as).chooses; }
 
 void EncodedSums::choose(std::span<const Encoding> of_pieces) {
   if (!encoder_) {
@@ -45,7 +45,7 @@ void EncodedSums::choose(std::span<const Encoding> of_pieces) {
 }
 
 void EncodedSums::begin_step(const Group& group) {
-  const Encode& encode = options_.recipe.encode;
+  const Encode& encode = context_.recipe.encode;
   if (!encodes(encode)) return;
   const Share& first = dealing_.micro_shards().front().shares.front();
   const auto samples = static_cast<double>(replica_.ledger.samples_per_epoch());
@@ -55,7 +55,7 @@ void EncodedSums::begin_step(const Group& group) {
   if (is_open() && group.size() > 2) form_ = EncodedForm::Direct;
   if (encoder_) {
     encoder_->begin(replica_.step, epoch - encode.after, group.rank);
-    const double norm = options_.local_clip * static_cast<double>(dealing_.batch());
+    const double norm = context_.local_clip * static_cast<double>(dealing_.batch());
     if (norm > 0) encoder_->clip(norm, group.size());
   }
   if (!low_rank_) return;
@@ -74,7 +74,7 @@ Encoder* EncodedSums::sink(const Group& group, std::size_t passes) {
 }
 
 Task<void> EncodedSums::all_reduce(const Group& group, Range g, std::uint64_t operation) {
-  Exchange factors = options_.recipe.exchange;
+  Exchange factors = context_.recipe.exchange;
   if (factors == Exchange::Auto) factors = Exchange::Direct;
   if (group.size() == 1) {
     co_await node_.env.work(Work::Reduce, g.n, [&] {

@@ -19,13 +19,13 @@
 #include "runtime/node.h"
 #include "runtime/task.h"
 #include "sync/dealing.h"
-#include "sync/sync.h"
+#include "sync/sync_context.h"
 
 namespace shoal {
 
 class EncodedSums {
  public:
-  EncodedSums(Node& node, Learner& learner, const Replica& replica, const SyncOptions& options,
+  EncodedSums(Node& node, Learner& learner, const Replica& replica, const SyncContext& context,
               const Dealing& dealing);
 
   // Whether the recipe leaves the encodings open (`--encode auto`).
@@ -53,7 +53,7 @@ class EncodedSums {
   Node& node_;
   Learner& learner_;
   const Replica& replica_;
-  const SyncOptions& options_;
+  const SyncContext& context_;
   const Dealing& dealing_;
   // One of these exists if the recipe encodes.
   std::optional<Encoder> encoder_;

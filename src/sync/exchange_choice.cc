@@ -10,7 +10,7 @@ namespace shoal {
 
 // Encoded gradients are summed on all members, for any updater of the recipe.
 Updater ExchangeChoice::updater() const {
-  return encoded_.is_chosen() ? Updater::Everyone : options_.recipe.updater;
+  return encoded_.is_chosen() ? Updater::Everyone : context_.recipe.updater;
 }
 
 Task<std::string> ExchangeChoice::choose(const Group& group, bool in_chunks, bool anew) {
@@ -18,8 +18,8 @@ Task<std::string> ExchangeChoice::choose(const Group& group, bool in_chunks, boo
     std::string why = co_await choose_encodings(group, anew);
     co_return why;
   }
-  const bool open = updater() == Updater::Everyone && options_.recipe.exchange == Exchange::Auto &&
-                    !in_chunks && !encodes(options_.recipe) && group.size() > 1;
+  const bool open = updater() == Updater::Everyone && context_.recipe.exchange == Exchange::Auto &&
+                    !in_chunks && !encodes(context_.recipe) && group.size() > 1;
   if (!open) co_return "";
   room_.emplace(node_.endpoint, learner_.substance());
   costs_ = co_await known_links(group, *room_, "links", operation(operations::kLinks));
@@ -28,7 +28,7 @@ Task<std::string> ExchangeChoice::choose(const Group& group, bool in_chunks, boo
 }
 
 Exchange ExchangeChoice::of(const Group& group, Bytes size) const {
-  const Exchange exchange = options_.recipe.exchange;
+  const Exchange exchange = context_.recipe.exchange;
   if (exchange != Exchange::Auto) return exchange;
   return shoal::choose(costs_, shape_of(group), size).exchange;
 }

@@ -20,15 +20,15 @@
 #include "runtime/task.h"
 #include "sync/encoded_sums.h"
 #include "sync/link_watch.h"
-#include "sync/sync.h"
+#include "sync/sync_context.h"
 
 namespace shoal {
 
 class ExchangeChoice {
  public:
   ExchangeChoice(Node& node, const Learner& learner, const Replica& replica,
-                 const SyncOptions& options, EncodedSums& encoded)
-      : node_(node), learner_(learner), replica_(replica), options_(options), encoded_(encoded) {}
+                 const SyncContext& context, EncodedSums& encoded)
+      : node_(node), learner_(learner), replica_(replica), context_(context), encoded_(encoded) {}
 
   // Returns the choice and its reason; empty: the recipe leaves nothing open. `in_chunks`:
   // gradients were exchanged in chunks so far. `anew`: measure the links again.
@@ -44,7 +44,7 @@ class ExchangeChoice {
   Node& node_;
   const Learner& learner_;
   const Replica& replica_;
-  const SyncOptions& options_;
+  const SyncContext& context_;
   EncodedSums& encoded_;
   std::optional<LinkRoom> room_;
   CostModel costs_;

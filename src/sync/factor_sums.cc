@@ -32,7 +32,7 @@ bool poseidon_broadcasts(std::uint64_t B, std::uint64_t P, std::uint64_t S, std:
 
 // A member without samples has no factors, but must answer as the others do.
 bool FactorSums::takes(const Group& group, const Ready& bucket) const {
-  const FactorUse use = traits(options_.recipe.encode.as).factors;
+  const FactorUse use = traits(context_.recipe.encode.as).factors;
   if (use == FactorUse::None || encoded_.begins_later() || group.size() == 1) return false;
   const TensorEntry* const matrix = matrix_of(learner_.layout(), bucket);
   if (matrix == nullptr || use == FactorUse::Matrices) return matrix != nullptr;

@@ -28,7 +28,7 @@
 #include "runtime/task.h"
 #include "sync/dealing.h"
 #include "sync/encoded_sums.h"
-#include "sync/sync.h"
+#include "sync/sync_context.h"
 
 namespace shoal {
 
@@ -39,12 +39,12 @@ bool poseidon_broadcasts(std::uint64_t B, std::uint64_t P, std::uint64_t S, std:
 
 class FactorSums {
  public:
-  FactorSums(Node& node, const Learner& learner, Replica& replica, const SyncOptions& options,
+  FactorSums(Node& node, const Learner& learner, Replica& replica, const SyncContext& context,
              const Dealing& dealing, const EncodedSums& encoded)
       : node_(node),
         learner_(learner),
         replica_(replica),
-        options_(options),
+        context_(context),
         dealing_(dealing),
         encoded_(encoded) {}
 
@@ -60,7 +60,7 @@ class FactorSums {
   Node& node_;
   const Learner& learner_;
   Replica& replica_;
-  const SyncOptions& options_;
+  const SyncContext& context_;
   const Dealing& dealing_;
   const EncodedSums& encoded_;
   std::deque<std::optional<Arena>> sent_;  // by bucket

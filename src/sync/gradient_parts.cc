@@ -45,7 +45,7 @@ Range GradientParts::own_part(const Group& group, const Ready& bucket) {
 
 Task<void> GradientParts::reduce_scatter(const Group& group, const Ready& bucket) {
   const Cuts cuts = cuts_of(bucket);
-  if (options_.recipe.shards > 0) {
+  if (context_.recipe.shards > 0) {
     co_await shards_.reduce_scatter(group, bucket, cuts);
     co_return;
   }

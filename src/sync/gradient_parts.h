@@ -9,15 +9,15 @@
 #include "runtime/task.h"
 #include "sync/dealing.h"
 #include "sync/logical_shards.h"
-#include "sync/sync.h"
+#include "sync/sync_context.h"
 
 namespace shoal {
 
 class GradientParts {
  public:
-  GradientParts(Replica& replica, const SyncOptions& options, const Dealing& dealing,
+  GradientParts(Replica& replica, const SyncContext& context, const Dealing& dealing,
                 LogicalShards& shards)
-      : replica_(replica), options_(options), dealing_(dealing), shards_(shards) {}
+      : replica_(replica), context_(context), dealing_(dealing), shards_(shards) {}
 
   // Nearly equal parts, of whole units if each part has many units.
   void begin_view(std::uint64_t members, Elements unit);
@@ -31,7 +31,7 @@ class GradientParts {
 
  private:
   Replica& replica_;
-  const SyncOptions& options_;
+  const SyncContext& context_;
   const Dealing& dealing_;
   LogicalShards& shards_;
   Cuts cuts_;  // by rank

@@ -10,7 +10,7 @@ namespace shoal {
 
 void LocalGradient::begin_step(const Group& group) {
   in_pass_.reset();
-  if (options_.recipe.batch_norm.over == BatchNorm::Over::Workers && group.size() > 1)
+  if (context_.recipe.batch_norm.over == BatchNorm::Over::Workers && group.size() > 1)
     in_pass_.emplace(group, gathering_, operation(operations::kInPass, replica_.step));
 }
 
@@ -33,7 +33,7 @@ Task<void> LocalGradient::compute(const Group& group, Channel<Ready>& ready, Tak
     co_return;
   }
   GradientAdder adder(replica_.g().all());
-  const std::size_t passes = std::min<std::size_t>(options_.recipe.accumulate, n);
+  const std::size_t passes = std::min<std::size_t>(context_.recipe.accumulate, n);
   for (std::size_t pass = 0; pass < passes; ++pass) {
     GradientTarget target{replica_.g().all(), encoded_.sink(group, passes), meeting};
     if (pass > 0) target.sink = &adder;

@@ -20,18 +20,18 @@
 #include "sync/encoded_sums.h"
 #include "sync/in_pass_all_reduce.h"
 #include "sync/model_buffers.h"
-#include "sync/sync.h"
+#include "sync/sync_context.h"
 
 namespace shoal {
 
 class LocalGradient {
  public:
-  LocalGradient(Node& node, Learner& learner, Replica& replica, const SyncOptions& options,
+  LocalGradient(Node& node, Learner& learner, Replica& replica, const SyncContext& context,
                 const Dealing& dealing, ModelBuffers& buffers, EncodedSums& encoded)
       : node_(node),
         learner_(learner),
         replica_(replica),
-        options_(options),
+        context_(context),
         dealing_(dealing),
         buffers_(buffers),
         encoded_(encoded) {}
@@ -46,7 +46,7 @@ class LocalGradient {
   Node& node_;
   Learner& learner_;
   Replica& replica_;
-  const SyncOptions& options_;
+  const SyncContext& context_;
   const Dealing& dealing_;
   ModelBuffers& buffers_;
   EncodedSums& encoded_;

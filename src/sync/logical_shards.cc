@@ -11,7 +11,7 @@ namespace shoal {
 
 Task<void> LogicalShards::compute(const Group& group, StepReport& report) {
   const Time begin = node_.env.now();
-  const std::uint32_t L = options_.recipe.shards;
+  const std::uint32_t L = context_.recipe.shards;
   const std::vector<MicroShard>& micro_shards = dealing_.micro_shards();
   held_.clear();
   own_sums_.clear();
@@ -45,9 +45,9 @@ Task<void> LogicalShards::reduce_scatter(const Group& group, const Ready& bucket
   std::vector<Range> own;
   for (const Range& sum : own_sums_) own.push_back(sum.slice(bucket.at, bucket.n));
   co_await fixed_tree_reduce_scatter(
-      group, options_.recipe.shards, held_, own, cuts, cut_of(g, cuts[group.rank.value()]),
+      group, context_.recipe.shards, held_, own, cuts, cut_of(g, cuts[group.rank.value()]),
       operation(replica_.step, bucket.bucket, BucketOperation::Reduce));
-  if (rounds(options_.rule) > 0)
+  if (rounds(context_.rule) > 0)
     co_await direct_all_gather(group, g, cuts,
                                operation(replica_.step, bucket.bucket, BucketOperation::GatherSum));
 }

@@ -18,18 +18,18 @@
 #include "runtime/task.h"
 #include "sync/dealing.h"
 #include "sync/model_buffers.h"
-#include "sync/sync.h"
+#include "sync/sync_context.h"
 
 namespace shoal {
 
 class LogicalShards {
  public:
-  LogicalShards(Node& node, Learner& learner, Replica& replica, const SyncOptions& options,
+  LogicalShards(Node& node, Learner& learner, Replica& replica, const SyncContext& context,
                 const Dealing& dealing, ModelBuffers& buffers)
       : node_(node),
         learner_(learner),
         replica_(replica),
-        options_(options),
+        context_(context),
         dealing_(dealing),
         buffers_(buffers),
         sums_(node, replica.N, learner.substance()) {}
@@ -45,7 +45,7 @@ class LogicalShards {
   Node& node_;
   Learner& learner_;
   Replica& replica_;
-  const SyncOptions& options_;
+  const SyncContext& context_;
   const Dealing& dealing_;
   ModelBuffers& buffers_;
   // In this step.

@@ -31,10 +31,10 @@ const float* floats_of(const std::optional<Reading>& reading) {
 
 void OneHostReduction::begin_view(const View& view, Rank own) {
   const bool norms = update_.needs_norms();
-  sums_in_update_ = options_.recipe.shards == 0 && !norms;
-  // Forward passes write running statistics, which follow the parameters in memory.
+  sums_in_update_ = context_.recipe.shards == 0 && !norms;
+  // Running statistics are written by forward passes, beside the parameters.
   const bool parameters_stay = sums_in_update_ && replica_.buffers().n == Elements(0) &&
-                               replica_.g().bytes().size >= options_.hold_parameters;
+                               replica_.g().bytes().size >= context_.tuning.hold_parameters;
   // Two members that both compute the whole update have all slots anyway; norms may need them
   // whole.
   const bool slots_stay =

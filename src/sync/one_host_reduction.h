@@ -33,17 +33,17 @@
 #include "sync/reduction.h"
 #include "sync/sharded_state.h"
 #include "sync/state_update.h"
-#include "sync/sync.h"
+#include "sync/sync_context.h"
 
 namespace shoal {
 
 class OneHostReduction final : public Reduction {
  public:
-  OneHostReduction(Node& node, Replica& replica, const SyncOptions& options, const Dealing& dealing,
+  OneHostReduction(Node& node, Replica& replica, const SyncContext& context, const Dealing& dealing,
                    StateUpdate& update, GradientParts& parts, ShardedState& held, Lending& lending)
       : node_(node),
         replica_(replica),
-        options_(options),
+        context_(context),
         dealing_(dealing),
         update_(update),
         parts_(parts),
@@ -60,7 +60,7 @@ class OneHostReduction final : public Reduction {
   bool takes_buckets() const override { return !sums_in_update_; }
   bool any_buckets() const override { return !sums_in_update_; }
   Range summed(const Group& group, const Ready& bucket) override;
-  bool sums_whole() const override { return options_.recipe.shards > 0; }
+  bool sums_whole() const override { return context_.recipe.shards > 0; }
 
  private:
   using Readings = std::vector<std::optional<Reading>>;
@@ -81,7 +81,7 @@ class OneHostReduction final : public Reduction {
 
   Node& node_;
   Replica& replica_;
-  const SyncOptions& options_;
+  const SyncContext& context_;
   const Dealing& dealing_;
   StateUpdate& update_;
   GradientParts& parts_;

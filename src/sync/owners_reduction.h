@@ -11,15 +11,15 @@
 #include "sync/gradient_parts.h"
 #include "sync/reduction.h"
 #include "sync/state_update.h"
-#include "sync/sync.h"
+#include "sync/sync_context.h"
 
 namespace shoal {
 
 class OwnersReduction final : public Reduction {
  public:
-  OwnersReduction(Replica& replica, const SyncOptions& options, StateUpdate& update,
+  OwnersReduction(Replica& replica, const SyncContext& context, StateUpdate& update,
                   GradientParts& parts)
-      : replica_(replica), options_(options), update_(update), parts_(parts) {}
+      : replica_(replica), context_(context), update_(update), parts_(parts) {}
 
   void begin_view(const View& view, Rank own) override;
   Task<void> reduce(const Group& group, const Ready& bucket) override;
@@ -30,11 +30,11 @@ class OwnersReduction final : public Reduction {
   bool copies_state() const override { return copies_; }
   bool any_buckets() const override { return true; }
   Range summed(const Group& group, const Ready& bucket) override;
-  bool sums_whole() const override { return options_.recipe.shards > 0; }
+  bool sums_whole() const override { return context_.recipe.shards > 0; }
 
  private:
   Replica& replica_;
-  const SyncOptions& options_;
+  const SyncContext& context_;
   StateUpdate& update_;
   GradientParts& parts_;
   bool copies_ = false;  // in this view

@@ -23,8 +23,8 @@ constexpr std::uint64_t kChunksMax = kBucketsMax / 2;
 
 void PriorityReduction::begin_view(const View& view, Rank) {
   goes_early_ = view.size() > 1 && !update_.needs_norms() && replica_.buffers().n == Elements(0) &&
-                options_.recipe.balance == Balance::Even && options_.recipe.accumulate == 1 &&
-                options_.recipe.epoch_fraction >= 1;
+                context_.recipe.balance == Balance::Even && context_.recipe.accumulate == 1 &&
+                context_.recipe.epoch_fraction >= 1;
   update_.begin_view(goes_early_, goes_early_);
   gate_.reset();
 }
@@ -48,7 +48,7 @@ Range PriorityReduction::summed(const Group&, const Ready& bucket) {
 Task<void> PriorityReduction::reduce_as_ready(const Group& group, Channel<Ready>& ready,
                                               std::deque<Ready>& buckets, TaskGroup& tasks,
                                               StepReport& report) {
-  const std::uint64_t asked = options_.chunk.value() / sizeof(float);
+  const std::uint64_t asked = context_.tuning.chunk.value() / sizeof(float);
   chunk_n_ = Elements(std::max({asked, replica_.N.value() / kChunksMax + 1, group.size()}));
   while (auto bucket = co_await ready.next()) {
     const std::uint64_t pieces = pieces_of(bucket->n, chunk_n_);

@@ -10,7 +10,7 @@
 //     forward of layer l waits until all of w'[l] is there
 //   all have told that t can be finished:  w <- w'
 //
-// Symbols: c chunk size (SyncOptions::chunk, 512 KiB), w' the second copy of the state.
+// Symbols: c chunk size (SyncTuning::chunk, 512 KiB), w' the second copy of the state.
 // Cost: that of the direct all-reduce, in N/c operations, of which two are under way; a second copy
 //   of the state. The step takes max(forward + backward, exchange) at best, where wfbp takes
 //   forward + max(backward, exchange): forward waits only for the rest of its own layer.
@@ -48,15 +48,15 @@
 #include "sync/reduction.h"
 #include "sync/send_scheduler.h"
 #include "sync/state_update.h"
-#include "sync/sync.h"
+#include "sync/sync_context.h"
 
 namespace shoal {
 
 class PriorityReduction final : public Reduction {
  public:
   PriorityReduction(Node& node, const Learner& learner, Replica& replica,
-                    const SyncOptions& options, StateUpdate& update)
-      : node_(node), learner_(learner), replica_(replica), options_(options), update_(update) {}
+                    const SyncContext& context, StateUpdate& update)
+      : node_(node), learner_(learner), replica_(replica), context_(context), update_(update) {}
 
   void begin_view(const View& view, Rank own) override;
   void begin_step() override;
@@ -87,7 +87,7 @@ class PriorityReduction final : public Reduction {
   Node& node_;
   const Learner& learner_;
   Replica& replica_;
-  const SyncOptions& options_;
+  const SyncContext& context_;
   StateUpdate& update_;
   // In this view.
   bool goes_early_ = false;  // the next pass begins before the step has ended

@@ -9,20 +9,21 @@
 namespace shoal {
 
 StateUpdate::StateUpdate(Node& node, const Learner& learner, Replica& replica,
-                         const SyncOptions& options, const Dealing& dealing)
+                         const SyncContext& context, const Dealing& dealing)
     : node_(node),
       replica_(replica),
-      options_(options),
+      context_(context),
       dealing_(dealing),
       segments_(segments_of(learner.layout())) {}
 
 UpdateStep StateUpdate::step() const {
   const double samples =
-      options_.recipe.epoch_fraction * static_cast<double>(replica_.ledger.samples_per_epoch());
-  const Epochs epochs{static_cast<std::uint64_t>(std::ceil(samples)), options_.batch,
-                      options_.growth};
-  const double eta = shoal::eta(options_.schedule, options_.eta, epochs.place_of(replica_.step),
-                                epochs.horizon(options_.steps), options_.workers);
+      context_.recipe.epoch_fraction * static_cast<double>(replica_.ledger.samples_per_epoch());
+  const Epochs epochs{static_cast<std::uint64_t>(std::ceil(samples)), context_.task.all_batches(),
+                      context_.task.growth};
+  const double eta =
+      shoal::eta(context_.task.schedule, context_.task.eta, epochs.place_of(replica_.step),
+                 epochs.horizon(context_.task.steps), context_.task.workers);
   return {eta, replica_.step.value() + 1, static_cast<double>(dealing_.batch())};
 }
 
@@ -60,7 +61,7 @@ Task<void> StateUpdate::apply(Range of_g, std::span<const float* const> terms) {
   if (of_g.n == Elements(0)) co_return;
   UpdateTarget target = target_of(of_g);
   target.terms = terms;
-  co_await shoal::apply(node_.env, options_.rule, step(), target, norms_);
+  co_await shoal::apply(node_.env, context_.rule, step(), target, norms_);
 }
 
 Task<void> StateUpdate::apply_held(Range of_g, std::span<const float* const> terms,
@@ -77,17 +78,17 @@ Task<void> StateUpdate::apply_held(Range of_g, std::span<const float* const> ter
   target.before_slots = now.slots;
   target.slots = next.slots;
   target.stride = of_g.n;
-  co_await shoal::apply(node_.env, options_.rule, step(), target, norms_);
+  co_await shoal::apply(node_.env, context_.rule, step(), target, norms_);
 }
 
 Task<void> StateUpdate::measure(const Group& group, std::vector<Range> of_g, bool shared) {
   while (!replica_.valid) co_await state_here_.wait();
   Sums total;
-  for (unsigned round = 0; round < rounds(options_.rule); ++round) {
+  for (unsigned round = 0; round < rounds(context_.rule); ++round) {
     Sums own;
     for (const Range& range : of_g) {
       const Sums sums =
-          co_await shoal::measure(node_.env, options_.rule, step(), target_of(range), round, total);
+          co_await shoal::measure(node_.env, context_.rule, step(), target_of(range), round, total);
       own += sums;
     }
     if (!shared) {

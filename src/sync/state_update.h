@@ -21,13 +21,13 @@
 #include "runtime/task.h"
 #include "sync/dealing.h"
 #include "sync/sharded_state.h"
-#include "sync/sync.h"
+#include "sync/sync_context.h"
 
 namespace shoal {
 
 class StateUpdate {
  public:
-  StateUpdate(Node& node, const Learner& learner, Replica& replica, const SyncOptions& options,
+  StateUpdate(Node& node, const Learner& learner, Replica& replica, const SyncContext& context,
               const Dealing& dealing);
 
   // `copies`: the next state is made in the copy. `aside`: while a gradient is computed.
@@ -40,8 +40,8 @@ class StateUpdate {
 
   // Learning rate and number of this step.
   UpdateStep step() const;
-  bool needs_norms() const { return rounds(options_.rule) > 0; }
-  unsigned slots_each() const { return slots(options_.rule); }
+  bool needs_norms() const { return rounds(context_.rule) > 0; }
+  unsigned slots_each() const { return slots(context_.rule); }
   // Computes the norms that the rule needs from these ranges of the gradient. `shared`: they are
   // the part of this member, and the sums of all members are added.
   Task<void> measure(const Group& group, std::vector<Range> of_g, bool shared);
@@ -61,7 +61,7 @@ class StateUpdate {
 
   Node& node_;
   Replica& replica_;
-  const SyncOptions& options_;
+  const SyncContext& context_;
   const Dealing& dealing_;
   const std::vector<Segment> segments_;
   bool copies_ = false, aside_ = false;

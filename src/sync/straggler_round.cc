@@ -33,8 +33,8 @@ Task<void> StragglerRound::compute(const Group& group, StepReport& report) {
     co_await node_.endpoint.send(group.view->at(Rank(0)), tag, const_buf(own_done_));
   });
   dealing_.decide(decision_);
-  if (!waits_by<PartialGradients>(options_.recipe)) co_return;
-  // Partial micro-shards count: gathers the number of samples of each.
+  if (!waits_by<PartialGradients>(context_.recipe)) co_return;
+  // No worker had to come to the end of its micro-shard: how far did each come?
   const std::vector<std::uint64_t> samples = co_await gathering_.of_all(
       group, samples_done_, operation(operations::kCounts, replica_.step));
   dealing_.count(samples);
@@ -48,7 +48,7 @@ Task<void> StragglerRound::compute_pieces(const Group& group, Score& score) {
     co_return;
   }
   const std::uint64_t n = own->samples();
-  const bool may_stop = waits_by<PartialGradients>(options_.recipe);
+  const bool may_stop = waits_by<PartialGradients>(context_.recipe);
   const std::size_t pieces = may_stop ? std::clamp<std::size_t>(n, 1, kPieces) : 1;
   sums_.begin();
   const Range beside = pieces > 1 ? sums_.spare() : Range();
@@ -86,7 +86,7 @@ Task<void> StragglerRound::decide(const Group& group) {
       const Match match{.tag = group.tag(operation(operations::kDone, replica_.step), 0)};
       const Received from = co_await node_.endpoint.recv(match, mut_buf(heard_done_));
       if (heard_done_ != 0) done.push_back(*group.view->rank_of(from.from));
-      const std::optional<Winners> winners = decide_stragglers(options_.recipe, micro_shards, done);
+      const std::optional<Winners> winners = decide_stragglers(context_.recipe, micro_shards, done);
       if (told || !winners) continue;
       told = true;
       told_.clear();

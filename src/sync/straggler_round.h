@@ -23,18 +23,18 @@
 #include "runtime/task.h"
 #include "sync/dealing.h"
 #include "sync/model_buffers.h"
-#include "sync/sync.h"
+#include "sync/sync_context.h"
 
 namespace shoal {
 
 class StragglerRound {
  public:
-  StragglerRound(Node& node, Learner& learner, Replica& replica, const SyncOptions& options,
+  StragglerRound(Node& node, Learner& learner, Replica& replica, const SyncContext& context,
                  Dealing& dealing, ModelBuffers& buffers)
       : node_(node),
         learner_(learner),
         replica_(replica),
-        options_(options),
+        context_(context),
         dealing_(dealing),
         buffers_(buffers),
         sums_(node, replica.N, learner.substance()) {}
@@ -51,7 +51,7 @@ class StragglerRound {
   Node& node_;
   Learner& learner_;
   Replica& replica_;
-  const SyncOptions& options_;
+  const SyncContext& context_;
   Dealing& dealing_;
   ModelBuffers& buffers_;
   ShardSums sums_;

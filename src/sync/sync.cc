@@ -19,6 +19,7 @@
 #include "replica/state_transfer.h"
 #include "runtime/task_group.h"
 #include "runtime/view_watch.h"
+#include "sync/operations.h"
 #include "sync/sync_step.h"
 
 namespace shoal {
@@ -29,14 +30,14 @@ constexpr GroupId kGroup{1};
 class Worker {
  public:
   Worker(Node& node, Learner& learner, CheckpointStore& checkpoints, Replica& replica,
-         const SyncOptions& options, Journal* journal)
+         const SyncContext& context, Journal* journal)
       : node_(node),
         learner_(learner),
         checkpoints_(checkpoints),
         replica_(replica),
-        options_(options),
+        context_(context),
         journal_(journal),
-        step_(node, learner, replica, options),
+        step_(node, learner, replica, context),
         evaluation_(learner, replica),
         watch_(node.membership),
         transfer_(node, learner, replica, kTransferOperation) {}
@@ -55,7 +56,9 @@ class Worker {
   // ---- A step
   // Before the next one; the same on all members.
   Ending leave() const { return journal_ == nullptr ? Ending::No : journal_->leave(); }
-  bool finished() const { return replica_.step >= options_.steps || leave() == Ending::Complete; }
+  bool finished() const {
+    return replica_.step >= context_.task.steps || leave() == Ending::Complete;
+  }
   bool ends() const { return finished() || leave() != Ending::No; }
   Task<bool> make_step(const Group& group);
   Task<void> prepare_step(const Group& group);
@@ -80,7 +83,7 @@ class Worker {
   }
   // The hash of the state before this step, for checkers.
   std::uint64_t hash() {
-    if (!options_.audit) return 0;
+    if (!context_.task.audit) return 0;
     Hash both;
     both.add(hash_of(std::span<const float>(replica_.w().data())));
     both.add(step_.held().hash_of_slots());
@@ -93,7 +96,7 @@ class Worker {
   Learner& learner_;
   CheckpointStore& checkpoints_;
   Replica& replica_;
-  const SyncOptions& options_;
+  const SyncContext& context_;
   Journal* journal_;  // may be null
   SyncStep step_;
   SharedEvaluation evaluation_;
@@ -237,7 +240,7 @@ Task<void> Worker::commit(Generation generation, Rank rank) {
   report.rank = rank;
   const LedgerPlace place = replica_.ledger.place();
   const bool in_order =
-      !waits_by<PartialGradients>(options_.recipe) && options_.recipe.epoch_fraction >= 1;
+      !waits_by<PartialGradients>(context_.recipe) && context_.recipe.epoch_fraction >= 1;
   note(EventKind::StepApplied, generation, t.value(), hash(),
        in_order ? position(place.epoch, place.done()) : kNoPosition);
   if (journal_ != nullptr) co_await journal_->step_done(std::move(report));
@@ -246,8 +249,8 @@ Task<void> Worker::commit(Generation generation, Rank rank) {
 // ---- The state is saved
 
 Task<bool> Worker::save_if_due(const Group& group) {
-  const bool due =
-      options_.save_every > Step(0) && replica_.step.value() % options_.save_every.value() == 0;
+  const bool due = context_.task.save_every > Step(0) &&
+                   replica_.step.value() % context_.task.save_every.value() == 0;
   if (due) co_return co_await save_all(group);
   if (group.rank == Rank(0) && node_.env.buggify("sync: saved early")) co_await save();
   co_return true;
@@ -297,7 +300,8 @@ Task<void> Worker::gather_parts() {
 // ---- Evaluation
 
 bool Worker::evaluation_due() const {
-  if (!options_.evaluate || replica_.step == Step(0) || evaluated_ >= replica_.step) return false;
+  if (!context_.task.evaluate || replica_.step == Step(0) || evaluated_ >= replica_.step)
+    return false;
   const LedgerPlace place = replica_.ledger.place();
   return finished() || place.done() % replica_.ledger.samples_per_epoch() == 0;
 }
@@ -393,16 +397,19 @@ void Worker::note(EventKind kind, Generation generation, std::uint64_t a, std::u
 }  // namespace
 
 Task<void> sync_worker(Node& node, Learner& learner, CheckpointStore& checkpoints, Replica& replica,
-                       SyncOptions options, Journal* journal) {
-  if (options.batch == 0) throw ConfigError("a global batch of 0 samples; take at least 1");
-  require_valid(options.rule);
-  if (traits(options.recipe.encode.as).gathers_momentum && options.rule.kind != RuleKind::Sgd)
-    throw ConfigError(
-        fmt::format("--encode {} with --optimizer {}: its messages already contain momentum; take "
-                    "--optimizer sgd, or --encode topk:0.001+ef",
-                    to_string(options.recipe.encode.as), name_of(options.rule)));
-  SHOAL_CHECK_EQ(replica.slots().n, learner.layout().parameters() * slots(options.rule));
-  Worker worker(node, learner, checkpoints, replica, options, journal);
+                       const TrainingTask& task, const InStep& recipe, Journal* journal,
+                       SyncTuning tuning) {
+  if (task.all_batches() == 0) throw ConfigError("a global batch of 0 samples; take at least 1");
+  require_valid(task.rule);
+  if (traits(recipe.encode.as).gathers_momentum && task.rule.kind != RuleKind::Sgd)
+    throw ConfigError(fmt::format(
+        "--encode {} with --optimizer {}: momentum is in what it sends already; take --optimizer "
+        "sgd, or --encode topk:0.001+ef",
+        to_string(recipe.encode.as), name_of(task.rule)));
+  SHOAL_CHECK_EQ(replica.ledger.samples_per_epoch(), task.samples);
+  SHOAL_CHECK_EQ(replica.slots().n, learner.layout().parameters() * slots(task.rule));
+  const SyncContext context(task, recipe, tuning);
+  Worker worker(node, learner, checkpoints, replica, context, journal);
   co_await worker.run();
 }
 

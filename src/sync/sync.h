@@ -32,50 +32,29 @@
 //   their next step. When all are lost, training continues from the last saved state.
 #pragma once
 
-#include <cstdint>
-
-#include "base/types.h"
 #include "learner/learner.h"
-#include "optim/batch_growth.h"
-#include "optim/rule.h"
-#include "optim/schedule.h"
 #include "replica/journal.h"
 #include "replica/replica.h"
+#include "replica/training_task.h"
 #include "runtime/node.h"
 #include "runtime/task.h"
 #include "sync/in_step.h"
-#include "sync/operations.h"
+#include "sync/sync_context.h"
 
 namespace shoal {
 
-struct SyncOptions {
-  Step steps{100};
-  std::uint64_t batch = 32;   // B_global with `workers` workers; at least 1
-  std::uint64_t workers = 1;  // that the batch is meant for
-  BatchGrowth growth{};       // of the batch
-  InStep recipe{};
-  Rule rule{};
-  double local_clip = 0;  // dgc: what the rule's clip_norm would be, as each worker's own; 0: none
-  double eta = 0.1;       // the maximum of the schedule
-  Schedule schedule{};
-  // Buckets of the gradient are joined to the best size, if that changes no bits (bucket_tuner.h):
-  // above 0, the size of the smallest.
-  Bytes tune_buckets{0};
-  // On one host, parameters from this size on stay with the owners of their parts
-  // (sharded_state.h). For smaller models the additional message would cost more than it saves.
-  Bytes hold_parameters{4 << 20};
-  Bytes chunk{512 << 10};  // at most, with SendOrder::Priority
-  Step save_every{0};      // 0: only at the end
-  bool evaluate = false;   // at every epoch's end, and at the end
-  // Record hashes of parameters and gradients, for the checkers. Costs a pass over them a step.
-  bool audit = false;
-};
-
-// The node program of a worker. `learner` and `checkpoints` outlive it; `replica` is the worker's,
-// made for this life of the node, and holds the result at the end; its ledger says what an epoch
-// is. Throws ConfigError for impossible options.
-// Ends before the last step if the journal asks for it. The replica has slots(rule).
+// The node program of a worker. All arguments but the tuning outlive it, task and recipe too.
+// `replica` is the worker's, made for this life of the node, with slots(task.rule) and a ledger of
+// the task's samples; it holds the result at the end. Reads neither epochs nor budget. Ends before
+// the last step when the journal wants to leave. Throws ConfigError for a task or recipe that
+// cannot be.
 Task<void> sync_worker(Node& node, Learner& learner, CheckpointStore& checkpoints, Replica& replica,
-                       SyncOptions options, Journal* journal = nullptr);
+                       const TrainingTask& task, const InStep& recipe, Journal* journal,
+                       SyncTuning tuning);
+inline Task<void> sync_worker(Node& node, Learner& learner, CheckpointStore& checkpoints,
+                              Replica& replica, const TrainingTask& task, const InStep& recipe,
+                              Journal* journal = nullptr) {
+  return sync_worker(node, learner, checkpoints, replica, task, recipe, journal, SyncTuning());
+}
 
 }  // namespace shoal

@@ -7,28 +7,28 @@
 
 namespace shoal {
 
-SyncStep::SyncStep(Node& node, Learner& learner, Replica& replica, const SyncOptions& options)
+SyncStep::SyncStep(Node& node, Learner& learner, Replica& replica, const SyncContext& context)
     : node_(node),
       learner_(learner),
       replica_(replica),
-      options_(options),
-      dealing_(replica, options),
+      context_(context),
+      dealing_(replica, context),
       model_buffers_(replica, learner.layout(), dealing_),
-      held_(node, replica, slots(options.rule), learner.substance()),
-      update_(node, learner, replica, options, dealing_),
-      encoded_(node, learner, replica, options, dealing_),
-      gradient_(node, learner, replica, options, dealing_, model_buffers_, encoded_),
+      held_(node, replica, slots(context.rule), learner.substance()),
+      update_(node, learner, replica, context, dealing_),
+      encoded_(node, learner, replica, context, dealing_),
+      gradient_(node, learner, replica, context, dealing_, model_buffers_, encoded_),
       early_(node, learner, replica, dealing_, lending_),
-      shards_(node, learner, replica, options, dealing_, model_buffers_),
-      stragglers_(node, learner, replica, options, dealing_, model_buffers_),
-      choice_(node, learner, replica, options, encoded_),
-      factors_(node, learner, replica, options, dealing_, encoded_),
-      buckets_(node, replica, options, factors_, update_),
-      reductions_{.parts = {replica, options, dealing_, shards_},
+      shards_(node, learner, replica, context, dealing_, model_buffers_),
+      stragglers_(node, learner, replica, context, dealing_, model_buffers_),
+      choice_(node, learner, replica, context, encoded_),
+      factors_(node, learner, replica, context, dealing_, encoded_),
+      buckets_(node, replica, context, factors_, update_),
+      reductions_{.parts = {replica, context, dealing_, shards_},
                   .everyone = {replica, update_, choice_, encoded_, factors_},
-                  .priority = {node, learner, replica, options, update_},
-                  .owners = {replica, options, update_, reductions_.parts},
-                  .one_host = {node, replica, options, dealing_, update_, reductions_.parts, held_,
+                  .priority = {node, learner, replica, context, update_},
+                  .owners = {replica, context, update_, reductions_.parts},
+                  .one_host = {node, replica, context, dealing_, update_, reductions_.parts, held_,
                                lending_},
                   .root = {replica, update_},
                   .apart = {replica, update_}} {}
@@ -49,10 +49,10 @@ void SyncStep::begin_view(const View& view, std::vector<bool> guests) {
   dealing_.begin_view(view, std::move(guests));
   own_note_ = StepNote();
   reduction_ =
-      &reductions_.of(choice_.updater(), options_.recipe.order == SendOrder::Priority, view);
+      &reductions_.of(choice_.updater(), context_.recipe.order == SendOrder::Priority, view);
   reduction_->begin_view(view, *view.rank_of(node_.id));
-  buckets_.begin_view(options_.tune_buckets > Bytes(0) && reduction_->any_buckets() &&
-                      options_.recipe.shards == 0 && overlaps(options_.recipe) && view.size() > 1);
+  buckets_.begin_view(context_.tuning.tune_buckets > Bytes(0) && reduction_->any_buckets() &&
+                      context_.recipe.shards == 0 && overlaps(context_.recipe) && view.size() > 1);
 }
 
 void SyncStep::state_arrived() {
@@ -68,7 +68,7 @@ const std::vector<MicroShard>& SyncStep::deal(const View& view) {
 }
 
 Task<void> SyncStep::prefetch(const Group& group) {
-  const InStep& recipe = options_.recipe;
+  const InStep& recipe = context_.recipe;
   const bool in_one_go = recipe.accumulate == 1 && recipe.shards == 0 && waits_for_all(recipe);
   if (!in_one_go) co_return;
   std::optional<Portion> next = dealing_.next_portion(*group.view, group.rank);
@@ -83,7 +83,7 @@ void SyncStep::begin_report() {
 }
 
 bool SyncStep::computes_whole() const {
-  return options_.recipe.shards > 0 || !waits_for_all(options_.recipe);
+  return context_.recipe.shards > 0 || !waits_for_all(context_.recipe);
 }
 
 Task<void> SyncStep::prepare(const Group& group) {
@@ -96,9 +96,9 @@ Task<void> SyncStep::prepare(const Group& group) {
   co_await lending_.returned(lending_.gradient());
   encoded_.begin_step(group);
   co_await early_.take(group);
-  if (options_.recipe.shards > 0) {
+  if (context_.recipe.shards > 0) {
     co_await shards_.compute(group, report_);
-  } else if (!waits_for_all(options_.recipe)) {
+  } else if (!waits_for_all(context_.recipe)) {
     co_await stragglers_.compute(group, report_);
   }
   if (computes_whole()) buckets_.cut_whole();
@@ -110,7 +110,7 @@ Task<void> SyncStep::prepare(const Group& group) {
       tasks.spawn(compute(group, ready));
       co_await reduce_as_ready(group, early_.ready_or(ready), tasks);
     }
-    if (computes_whole() || (!overlaps(options_.recipe) && !in_chunks()))
+    if (computes_whole() || (!overlaps(context_.recipe) && !in_chunks()))
       buckets_.reduce_all(group, *reduction_, tasks, report_);
   });
   if (update_.needs_norms()) co_await apply_with_norms(group);

@@ -46,7 +46,7 @@
 #include "sync/sharded_state.h"
 #include "sync/state_update.h"
 #include "sync/straggler_round.h"
-#include "sync/sync.h"
+#include "sync/sync_context.h"
 
 namespace shoal {
 
@@ -59,7 +59,7 @@ struct StepNote {
 
 class SyncStep {
  public:
-  SyncStep(Node& node, Learner& learner, Replica& replica, const SyncOptions& options);
+  SyncStep(Node& node, Learner& learner, Replica& replica, const SyncContext& context);
 
   // ---- A view
   // These tasks lend memory to peers until the view ends.
@@ -112,7 +112,7 @@ class SyncStep {
   Node& node_;
   Learner& learner_;
   Replica& replica_;
-  const SyncOptions& options_;
+  const SyncContext& context_;
   Dealing dealing_;
   ModelBuffers model_buffers_;
   Lending lending_;

@@ -53,26 +53,6 @@ std::vector<std::string> terms_of(const TrainPlan& plan) {
           fmt::format("seed {}", plan.seed.value()), fmt::format("samples {}", plan.samples)};
 }
 
-SyncOptions sync_options(const TrainPlan& plan, const InStep& recipe) {
-  SyncOptions o;
-  o.steps = plan.steps;
-  o.batch = plan.all_batches();
-  o.workers = plan.workers;
-  o.rule = plan.rule;
-  // Momentum accumulates clipped gradients, so workers clip before they send.
-  if (traits(recipe.encode.as).gathers_momentum)
-    o.local_clip = std::exchange(o.rule.clip_norm, 0);
-  o.eta = plan.eta;
-  o.schedule = plan.schedule;
-  o.growth = plan.growth;
-  o.recipe = recipe;
-  o.tune_buckets = plan.tune_buckets;
-  o.save_every = plan.save_every;
-  o.evaluate = plan.evaluate;
-  o.audit = plan.audit;
-  return o;
-}
-
 // The number of epochs for so many samples per step, and the samples in the last one.
 std::pair<std::uint64_t, std::uint64_t> epochs_of(const TrainPlan& plan, std::uint64_t each) {
   if (plan.epochs > 0) return {plan.epochs, 0};
@@ -133,8 +113,8 @@ Task<void> carry_out(Node& node, Learner& learner, CheckpointStore& checkpoints,
   if (const auto* const decentral = std::get_if<Decentral>(&plan.recipe))
     return decentral_worker(node, learner, checkpoints, replica,
                             decentral_options(plan, *decentral), &journal);
-  return sync_worker(node, learner, checkpoints, replica,
-                     sync_options(plan, std::get<InStep>(plan.recipe)), &journal);
+  return sync_worker(node, learner, checkpoints, replica, plan, std::get<InStep>(plan.recipe),
+                     &journal, {.tune_buckets = plan.tune_buckets});
 }
 
 Task<std::string> digest(Env& env, ConstBuf state) {

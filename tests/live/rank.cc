@@ -76,14 +76,16 @@ Task<void> worker(Node& node, const Options& o) {
   problem.dimensions = Elements(o.dimensions);
   problem.buckets = 4;
   QuadraticLearner learner(problem);
-  Replica replica(node.endpoint, learner, Ledger(kSeed, 4096));
   FolderCheckpointStore checkpoints(node, "checkpoint", learner.layout());
-  SyncOptions sync;
-  sync.steps = Step(o.steps);
-  sync.batch = o.batch;
-  sync.eta = 0.1;
-  sync.audit = true;
-  co_await sync_worker(node, learner, checkpoints, replica, sync);
+  TrainingTask task;
+  task.samples = 4096;
+  task.global_batch = o.batch;
+  task.steps = Step(o.steps);
+  task.evaluate = false;
+  task.audit = true;
+  Replica replica(node.endpoint, learner, Ledger(kSeed, task.samples));
+  const InStep recipe;
+  co_await sync_worker(node, learner, checkpoints, replica, task, recipe);
 }
 
 int run(int argc, char** argv) {

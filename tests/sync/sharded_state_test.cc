@@ -19,8 +19,8 @@ class HeldPartsStory : public testing::TestWithParam<bool> {
   SyncJob job;
 
   HeldPartsStory() {
-    job.sync.recipe.updater = Updater::Owners;
-    if (GetParam()) job.sync.hold_parameters = Bytes(0);
+    job.recipe.updater = Updater::Owners;
+    if (GetParam()) job.tuning.hold_parameters = Bytes(0);
   }
 
   // One host, where parts are read in place. A step takes some 30 ms, mostly update and copies.
@@ -62,8 +62,8 @@ INSTANTIATE_TEST_SUITE_P(Slots, HeldPartsStory, testing::Bool(),
 TEST_P(HeldPartsStory, AreThoseOfOneWorkerAndWholeAtTheEnd) {
   for (const RuleKind kind : {RuleKind::Momentum, RuleKind::Adam})
     for (const std::uint32_t shards : {0U, 8U}) {
-      job.sync.rule = default_rule(kind);
-      job.sync.recipe.shards = shards;
+      job.task.rule = default_rule(kind);
+      job.recipe.shards = shards;
       run(cluster(1));
       const std::vector<float> w = job.results.begin()->second;
       const std::vector<float> slots = job.slots_left.begin()->second;
@@ -79,12 +79,12 @@ TEST_P(HeldPartsStory, AreThoseOfOneWorkerAndWholeAtTheEnd) {
 // Steps of a rule with two slots copy as much as those of a rule with none.
 TEST_P(HeldPartsStory, AreNotCopiedInAStep) {
   const auto step_s = [&](RuleKind kind) {
-    job.sync.rule = default_rule(kind);
+    job.task.rule = default_rule(kind);
     Cluster c = cluster(4);
     c.ns_per_element = {0, 0, 0, 0, 0, 0, 1e5, 0};
-    job.sync.steps = Step(20);
+    job.task.steps = Step(20);
     const Time few = run(c).end;
-    job.sync.steps = Step(40);
+    job.task.steps = Step(40);
     return seconds(run(c).end - few) / 20;
   };
   const double without = step_s(RuleKind::Sgd);
@@ -98,7 +98,7 @@ TEST_P(HeldPartsStory, AreNotCopiedInAStep) {
 }
 
 TEST_P(HeldPartsStory, OfAnOwnerThatIsLostAtAnyMomentAreStillThere) {
-  job.sync.rule = default_rule(RuleKind::Adam);
+  job.task.rule = default_rule(RuleKind::Adam);
   run(cluster(1));
   const std::vector<float> w = job.results.begin()->second;
   const std::vector<float> slots = job.slots_left.begin()->second;
@@ -117,11 +117,11 @@ TEST_P(HeldPartsStory, OfAnOwnerThatIsLostAtAnyMomentAreStillThere) {
 }
 
 TEST_P(HeldPartsStory, AreSavedWhole) {
-  job.sync.rule = default_rule(RuleKind::Momentum);
+  job.task.rule = default_rule(RuleKind::Momentum);
   run(cluster(1));
   const std::vector<float> w = job.results.begin()->second;
   const std::vector<float> slots = job.slots_left.begin()->second;
-  job.sync.save_every = Step(5);
+  job.task.save_every = Step(5);
   const Layout layout = Layout::plain(job.problem.dimensions);
   job.checkpoints = [&](Node& node) {
     return std::make_unique<FolderCheckpointStore>(node, "checkpoint", layout);

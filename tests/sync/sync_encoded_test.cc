@@ -22,7 +22,7 @@ constexpr const char* kEncodings[] = {"topk:0.1+ef", "onebit+ef", "qsgd:4",  "po
 
 SyncJob& encoded(SyncJob& job, const char* encoding) {
   job.problem.dimensions = Elements(1'000);
-  job.sync.recipe.encode.as = parse_encoding(encoding);
+  job.recipe.encode.as = parse_encoding(encoding);
   return job;
 }
 
@@ -57,9 +57,9 @@ TEST(SyncEncoded, ListsByKylixAreThoseBySparseInBothWorlds) {
   for (const char* const encoding : {"topk:0.1+ef", "randomk:0.5:3"})
     for (const std::size_t P : {2U, 3U, 5U}) {
       SyncJob job;
-      encoded(job, encoding).sync.recipe.encode.by = EncodedForm::Sparse;
+      encoded(job, encoding).recipe.encode.by = EncodedForm::Sparse;
       const Results expected = simulate(job, P);
-      job.sync.recipe.encode.by = EncodedForm::Kylix;
+      job.recipe.encode.by = EncodedForm::Kylix;
       EXPECT_EQ(simulate(job, P), expected) << encoding << ", " << P << " workers";
       SimDisk disk(Seed(4));
       EXPECT_EQ(between_threads(job, P, disk), expected) << encoding << ", " << P << " workers";
@@ -83,7 +83,7 @@ TEST(SyncEncoded, AResumedRunEndsAsOneThatWasNotCutOff) {
     for (const std::size_t P : {2U, 3U}) {
       const auto train = [&](SimDisk& disk, Step steps) {
         SyncJob job;
-        encoded(job, encoding).sync.steps = steps;
+        encoded(job, encoding).task.steps = steps;
         const QuadraticLearner learner(job.problem);
         job.checkpoints = [&](Node& node) {
           return std::make_unique<FolderCheckpointStore>(node, "checkpoint", learner.layout());

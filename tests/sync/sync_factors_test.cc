@@ -40,9 +40,9 @@ FactorsRun run_factors(const char* system, std::size_t P, std::uint64_t B) {
   SoftmaxLearner learner(kFactorsSeed);
   SyncJob job;
   job.other = &learner;
-  job.sync.recipe = std::get<InStep>(find_system(system).recipe);
-  job.sync.batch = B * P;
-  job.sync.workers = P;
+  job.recipe = std::get<InStep>(find_system(system).recipe);
+  job.task.global_batch = B * P;
+  job.task.workers = P;
   Recorder recorder;
   recorder.observe(count);
   World world(Cluster::uniform(P, {.latency = 10us, .bytes_per_s = 1e8}),

@@ -49,10 +49,10 @@ TEST(SyncInproc, WhatIsNeededFirstGoesFirstAndTheBitsAreTheSame) {
   for (const std::size_t P : {2U, 3U, 5U}) {
     SyncJob job;
     job.problem.dimensions = Elements(5000);
-    job.sync.recipe.exchange = Exchange::Direct;
+    job.recipe.exchange = Exchange::Direct;
     const auto expected = simulated(job, P);
-    job.sync.recipe.order = SendOrder::Priority;
-    job.sync.chunk = Bytes(512);
+    job.recipe.order = SendOrder::Priority;
+    job.tuning.chunk = Bytes(512);
     EXPECT_EQ(simulated(job, P), expected);
     for (const std::uint32_t hosts : {1U, 2U, 5U}) {
       EXPECT_EQ(in_process(job, P, 1, hosts), expected) << P << " workers on one thread";
@@ -77,8 +77,8 @@ class CallingCheckpointStore final : public CheckpointStore {
 
 TEST(SyncInproc, WorkersAreKilledAndComeBackWhileTheOthersTrain) {
   SyncJob job;
-  job.sync.steps = Step(400);
-  job.sync.save_every = Step(1);
+  job.task.steps = Step(400);
+  job.task.save_every = Step(1);
   SimDisk disk(Seed(4));
   InprocWorld world({.nodes = 4, .loops = 2, .seed = Seed(4)}, [&](Env& env, NodeId node) {
     return std::make_unique<SimFiles>(disk, env, node);

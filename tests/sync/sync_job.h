@@ -18,8 +18,10 @@ namespace shoal {
 struct SyncJob {
   QuadraticOptions problem{.seed = Seed(11), .dimensions = Elements(101), .buckets = 3};
   Learner* other = nullptr;  // replaces the quadratic
-  SyncOptions sync{.steps = Step(30), .batch = 12, .audit = true};
-  std::uint64_t samples = 120;                                         // in the dataset
+  TrainingTask task{
+      .samples = 120, .global_batch = 12, .steps = Step(30), .evaluate = false, .audit = true};
+  InStep recipe{};
+  SyncTuning tuning{};
   std::function<std::unique_ptr<CheckpointStore>(Node&)> checkpoints;  // empty: no checkpoints
 
   std::mutex mutex;
@@ -34,15 +36,15 @@ struct SyncJob {
   // One worker with the whole batch, by plain SGD.
   std::vector<float> sequential(Seed seed) const {
     const QuadraticLearner learner(problem);
-    Ledger ledger(seed, samples);
+    Ledger ledger(seed, task.samples);
     std::vector<float> w(problem.dimensions.value(), 0.0F);
-    for (Step t{0}; t < sync.steps; ++t) {
+    for (Step t{0}; t < task.steps; ++t) {
       const std::uint64_t epoch = ledger.epoch() + (ledger.epoch_ended() ? 1 : 0);
-      const std::uint64_t batch = batch_in(sync.growth, sync.batch, epoch);
+      const std::uint64_t batch = batch_in(task.growth, task.global_batch, epoch);
       const Share share = ledger.deal(NodeId(0), Incarnation(1), batch);
       std::vector<float> g(w.size(), 0.0F);
       learner.add_gradients(w, ledger.samples(share), 0, g);
-      const double eta = -static_cast<double>(static_cast<float>(sync.eta));
+      const double eta = -static_cast<double>(static_cast<float>(task.eta));
       const auto by = static_cast<float>(eta * (1 / static_cast<double>(share.n)));
       for (std::size_t i = 0; i < w.size(); ++i) w[i] = std::fma(by, g[i], w[i]);
       ledger.settle(share, SampleEnd::Applied);
@@ -61,8 +63,9 @@ struct SyncJob {
     Learner& learner = other != nullptr ? *other : static_cast<Learner&>(quadratic);
     const std::unique_ptr<CheckpointStore> kept =
         checkpoints ? checkpoints(node) : std::make_unique<NoCheckpointStore>();
-    Replica replica(node.endpoint, learner, Ledger(node.env.seed(), samples), slots(sync.rule));
-    co_await sync_worker(node, learner, *kept, replica, sync);
+    Replica replica(node.endpoint, learner, Ledger(node.env.seed(), task.samples),
+                    slots(task.rule));
+    co_await sync_worker(node, learner, *kept, replica, task, recipe, nullptr, tuning);
     const std::lock_guard lock(mutex);
     const std::span<float> w = replica.w().data();
     results[node.id].assign(w.begin(), w.end());

@@ -93,18 +93,18 @@ TEST_F(SyncOrder, AllOrdersHaveTheSameBits) {
   for (const RuleKind rule : {RuleKind::Sgd, RuleKind::Adam})
     for (const double clip : {0.0, 0.1})
       for (const std::size_t P : {1U, 2U, 5U}) {
-        job.sync.rule = default_rule(rule);
-        job.sync.rule.clip_norm = clip;
-        job.sync.eta = 0.01;
-        job.sync.recipe = recipe_of(By::Fifo);
+        job.task.rule = default_rule(rule);
+        job.task.rule.clip_norm = clip;
+        job.task.eta = 0.01;
+        job.recipe = recipe_of(By::Fifo);
         run(cluster(P));
         const std::vector<float> fifo = result();
-        job.sync.recipe = recipe_of(By::Wfbp);
+        job.recipe = recipe_of(By::Wfbp);
         run(cluster(P));
         EXPECT_EQ(result(), fifo);
         for (const std::uint64_t elements : {1U, 7U, 1000U}) {
-          job.sync.recipe = recipe_of(By::Priority);
-          job.sync.chunk = Bytes(elements * sizeof(float));
+          job.recipe = recipe_of(By::Priority);
+          job.tuning.chunk = Bytes(elements * sizeof(float));
           const Outcome outcome = run(cluster(P));
           EXPECT_EQ(result(), fifo) << P << " workers, chunks of " << elements;
           EXPECT_EQ(outcome.probes.contains(kEarly), P > 1 && clip == 0);
@@ -113,9 +113,9 @@ TEST_F(SyncOrder, AllOrdersHaveTheSameBits) {
 }
 
 TEST_F(SyncOrder, APassThatWasBegunEarlyIsGivenUpWithItsView) {
-  job.sync.recipe = recipe_of(By::Priority);
-  job.sync.chunk = Bytes(32);
-  job.sync.steps = Step(60);
+  job.recipe = recipe_of(By::Priority);
+  job.tuning.chunk = Bytes(32);
+  job.task.steps = Step(60);
   std::uint64_t dropped = 0;
   for (int ms = 20; ms < 60; ms += 7) {
     const Outcome outcome = run(cluster(3), parse_faults(fmt::format("crash:1@{}ms+20ms", ms), 3));
@@ -129,10 +129,10 @@ TEST_F(SyncOrder, APassThatWasBegunEarlyIsGivenUpWithItsView) {
 
 TEST_F(SyncOrder, RunningStatisticsWaitForTheWholeStep) {
   job.problem.statistics = true;
-  job.sync.recipe = recipe_of(By::Wfbp);
+  job.recipe = recipe_of(By::Wfbp);
   run(cluster(3));
   const std::vector<float> wfbp = result();
-  job.sync.recipe = recipe_of(By::Priority);
+  job.recipe = recipe_of(By::Priority);
   const Outcome outcome = run(cluster(3));
   EXPECT_EQ(result(), wfbp);
   EXPECT_FALSE(outcome.probes.contains(kEarly));
@@ -165,16 +165,19 @@ constexpr std::uint64_t kSteps = 6;
 StepTimes steps_of(const std::vector<PhantomLayer>& layers, const Cluster& cluster, By order) {
   PhantomLearner learner(layers);
   StepTimes times;
-  SyncOptions options{.steps = Step(kSteps), .batch = cluster.nodes.size()};
-  options.recipe = recipe_of(order);
+  const TrainingTask task{.samples = 1'000'000,
+                          .global_batch = cluster.nodes.size(),
+                          .steps = Step(kSteps),
+                          .evaluate = false};
+  const InStep recipe = recipe_of(order);
   World world(cluster, {.seed = Seed(4), .fixed_view = true});
   const Outcome outcome = world.run([&](Node& node) -> Task<void> {
-    Replica replica(node.endpoint, learner, Ledger(node.env.seed(), 1'000'000));
+    Replica replica(node.endpoint, learner, Ledger(node.env.seed(), task.samples));
     NoCheckpointStore checkpoints;
     const bool first = node.id == NodeId(0);
     if (first) times.env = &node.env;
     Journal* const journal = first ? &times : nullptr;
-    co_await sync_worker(node, learner, checkpoints, replica, options, journal);
+    co_await sync_worker(node, learner, checkpoints, replica, task, recipe, journal);
   });
   EXPECT_TRUE(outcome.finished && outcome.errors.empty()) << outcome.waiting_for;
   return times;

@@ -97,8 +97,8 @@ TEST_F(SyncRecipe, EveryUpdaterAndExchangeEqualsOneWorkerOnTheGlobalBatch) {
   for (const Updater updater : {Updater::Everyone, Updater::Owners, Updater::Root})
     for (std::size_t e = 1; e < kExchanges; ++e)
       for (const std::size_t P : {2U, 3U, 4U, 7U}) {
-        job.sync.recipe.updater = updater;
-        job.sync.recipe.exchange = static_cast<Exchange>(e);
+        job.recipe.updater = updater;
+        job.recipe.exchange = static_cast<Exchange>(e);
         run(cluster(P));
         ASSERT_EQ(job.results.size(), P);
         expect_sequential();
@@ -107,13 +107,13 @@ TEST_F(SyncRecipe, EveryUpdaterAndExchangeEqualsOneWorkerOnTheGlobalBatch) {
 
 // Smith et al. 2017.
 TEST_F(SyncRecipe, AGrowingBatchTakesEverySampleOfAnEpochOnceInFewerSteps) {
-  job.sync.growth = parse_batch_growth("2@1,2");
-  const Epochs epochs{job.samples, job.sync.batch, job.sync.growth};
-  job.sync.steps = epochs.steps_of(4);
-  EXPECT_EQ(job.sync.steps, Step(10 + 5 + 3 + 3));
+  job.task.growth = parse_batch_growth("2@1,2");
+  const Epochs epochs{job.task.samples, job.task.global_batch, job.task.growth};
+  job.task.steps = epochs.steps_of(4);
+  EXPECT_EQ(job.task.steps, Step(10 + 5 + 3 + 3));
   for (const std::size_t P : {1U, 3U}) {
     run(cluster(P));
-    for (const auto& [node, samples] : job.applied) EXPECT_EQ(samples, 4 * job.samples);
+    for (const auto& [node, samples] : job.applied) EXPECT_EQ(samples, 4 * job.task.samples);
     EXPECT_TRUE(job.last_ledger->epoch_ended());
     EXPECT_EQ(job.last_ledger->epoch(), 3U);
     expect_sequential();
@@ -121,12 +121,12 @@ TEST_F(SyncRecipe, AGrowingBatchTakesEverySampleOfAnEpochOnceInFewerSteps) {
 }
 
 TEST_F(SyncRecipe, AGrowingBatchGoesThroughLossesToo) {
-  job.sync.growth = parse_batch_growth("3@1");
-  job.sync.steps = Epochs{job.samples, job.sync.batch, job.sync.growth}.steps_of(3);
+  job.task.growth = parse_batch_growth("3@1");
+  job.task.steps = Epochs{job.task.samples, job.task.global_batch, job.task.growth}.steps_of(3);
   FaultPlan faults = parse_faults("crash:1@20ms+20ms", 3);
   World world(cluster(3), {.seed = Seed(4), .faults = faults});
   run(world);
-  for (const auto& [node, samples] : job.applied) EXPECT_EQ(samples, 3 * job.samples);
+  for (const auto& [node, samples] : job.applied) EXPECT_EQ(samples, 3 * job.task.samples);
   expect_sequential();
 }
 
@@ -134,21 +134,21 @@ TEST_F(SyncRecipe, AGrowingBatchGoesThroughLossesToo) {
 TEST_F(SyncRecipe, AShardedUpdateEqualsTheWholeOneForEveryOptimizer) {
   for (std::size_t k = 0; k < kRuleKinds; ++k)
     for (const double clip : {0.0, 0.1}) {
-      job.sync.rule = default_rule(static_cast<RuleKind>(k));
-      job.sync.rule.clip_norm = clip;
-      job.sync.eta = 0.01;
-      job.sync.recipe = InStep{.updater = Updater::Everyone};
+      job.task.rule = default_rule(static_cast<RuleKind>(k));
+      job.task.rule.clip_norm = clip;
+      job.task.eta = 0.01;
+      job.recipe = InStep{.updater = Updater::Everyone};
       run(cluster(4));
       const std::vector<float> whole = result();
-      job.sync.recipe = InStep{.updater = Updater::Owners};
+      job.recipe = InStep{.updater = Updater::Owners};
       run(cluster(4));
       for (std::size_t i = 0; i < whole.size(); ++i)
-        ASSERT_NEAR(result()[i], whole[i], 1e-5) << describe(job.sync.rule);
+        ASSERT_NEAR(result()[i], whole[i], 1e-5) << describe(job.task.rule);
     }
 }
 
 TEST_F(SyncRecipe, AccumulatedGradientsEqualThoseOfTheWholeShare) {
-  job.sync.recipe.accumulate = 3;
+  job.recipe.accumulate = 3;
   for (const std::size_t P : {1U, 2U, 5U}) {
     run(cluster(P));
     expect_sequential();
@@ -158,10 +158,10 @@ TEST_F(SyncRecipe, AccumulatedGradientsEqualThoseOfTheWholeShare) {
 TEST_F(SyncRecipe, SharesFollowTheSpeedOfTheWorkers) {
   Cluster c = cluster(3);
   slow(c, 1, 3);
-  job.sync.batch = 60;
-  job.samples = 1200;
+  job.task.global_batch = 60;
+  job.task.samples = 1200;
   const Outcome even = run(c);
-  job.sync.recipe.balance = Balance::Auto;
+  job.recipe.balance = Balance::Auto;
   const Outcome balanced = run(c);
   expect_sequential();
   // Even shares wait for the slow one, 3 of 3 units a step; balanced ones take 9/7 of a unit.
@@ -170,9 +170,9 @@ TEST_F(SyncRecipe, SharesFollowTheSpeedOfTheWorkers) {
 
 TEST_F(SyncRecipe, ReproducibleRunsGiveTheSameBitsForAnyNumberOfWorkers) {
   for (const RuleKind kind : {RuleKind::Momentum, RuleKind::Lamb}) {
-    job.sync.rule = default_rule(kind);
-    job.sync.recipe = InStep{.updater = Updater::Owners, .shards = 8};
-    job.sync.eta = 0.01;
+    job.task.rule = default_rule(kind);
+    job.recipe = InStep{.updater = Updater::Owners, .shards = 8};
+    job.task.eta = 0.01;
     run(cluster(1));
     const std::vector<float> one = result();
     for (const std::size_t P : {2U, 3U, 4U, 5U, 8U, 11U}) {
@@ -183,9 +183,9 @@ TEST_F(SyncRecipe, ReproducibleRunsGiveTheSameBitsForAnyNumberOfWorkers) {
 }
 
 TEST_F(SyncRecipe, ReproducibleRunsGiveTheSameBitsWhateverFails) {
-  job.sync.recipe = InStep{.updater = Updater::Owners, .shards = 8};
-  job.sync.rule = default_rule(RuleKind::Momentum);
-  job.sync.eta = 0.01;
+  job.recipe = InStep{.updater = Updater::Owners, .shards = 8};
+  job.task.rule = default_rule(RuleKind::Momentum);
+  job.task.eta = 0.01;
   run(cluster(1));
   const std::vector<float> one = result();
   for (std::uint64_t k = 0; k < 40; ++k) {
@@ -202,24 +202,24 @@ TEST_F(SyncRecipe, ReproducibleRunsGiveTheSameBitsWhateverFails) {
 
 // tensorflow-sync
 TEST_F(SyncRecipe, WithBackupWorkersExactlyPGradientsCountInAStep) {
-  job.sync.recipe = InStep{.updater = Updater::Owners, .stragglers = FirstGradients{2}};
-  job.sync.batch = 60;
-  job.samples = 6000;
+  job.recipe = InStep{.updater = Updater::Owners, .stragglers = FirstGradients{2}};
+  job.task.global_batch = 60;
+  job.task.samples = 6000;
   Cluster c = cluster(6);
   slow(c, 2, 5);
   slow(c, 5, 5);
   run(c);
   for (const auto& [node, applied] : job.applied) {
-    EXPECT_EQ(applied, job.sync.steps.value() * 40) << "node " << node.value();
-    EXPECT_EQ(job.dropped[node], job.sync.steps.value() * 20) << "node " << node.value();
+    EXPECT_EQ(applied, job.task.steps.value() * 40) << "node " << node.value();
+    EXPECT_EQ(job.dropped[node], job.task.steps.value() * 20) << "node " << node.value();
   }
 }
 
 TEST_F(SyncRecipe, WithABackupWorkerAStepTakesAsLongAsThePthFastest) {
   job.problem.buckets = 50;  // A dropped worker stops at the next bucket.
-  job.sync.batch = 40;
-  job.samples = 4000;
-  job.sync.recipe = InStep{.updater = Updater::Owners, .stragglers = FirstGradients{1}};
+  job.task.global_batch = 40;
+  job.task.samples = 4000;
+  job.recipe = InStep{.updater = Updater::Owners, .stragglers = FirstGradients{1}};
   Cluster c = cluster(4);
   c.ns_per_element[0] = 1e2;
   const Outcome equal = run(c);
@@ -230,24 +230,25 @@ TEST_F(SyncRecipe, WithABackupWorkerAStepTakesAsLongAsThePthFastest) {
 
 // a-bsp
 TEST_F(SyncRecipe, WhenTheFastestEndsTheStepNoSampleIsLost) {
-  job.sync.recipe = InStep{.updater = Updater::Owners, .stragglers = PartialGradients()};
-  job.samples = 120;
-  job.sync.batch = 16;
+  job.recipe = InStep{.updater = Updater::Owners, .stragglers = PartialGradients()};
+  job.task.samples = 120;
+  job.task.global_batch = 16;
   Cluster c = cluster(4);
   slow(c, 1, 2.5);
   run(c);
   const Ledger& ledger = *job.last_ledger;
   EXPECT_EQ(ledger.tally().ended[static_cast<std::size_t>(SampleEnd::Dropped)], 0U);
-  EXPECT_LT(job.applied[NodeId(0)], job.sync.steps.value() * job.sync.batch) << "nobody was late";
+  EXPECT_LT(job.applied[NodeId(0)], job.task.steps.value() * job.task.global_batch)
+      << "nobody was late";
   EXPECT_EQ(ledger.tally().ended[0], ledger.epoch() * 120 + ledger.place().done());
 }
 
 TEST_F(SyncRecipe, WithEqualSpeedsTheFastestIsBulkSynchronousBitForBit) {
-  job.sync.batch = 16;
-  job.sync.recipe = InStep{.updater = Updater::Owners, .accumulate = 4};
+  job.task.global_batch = 16;
+  job.recipe = InStep{.updater = Updater::Owners, .accumulate = 4};
   run(cluster(4));
   const std::vector<float> bulk = result();
-  job.sync.recipe = InStep{.updater = Updater::Owners, .stragglers = PartialGradients()};
+  job.recipe = InStep{.updater = Updater::Owners, .stragglers = PartialGradients()};
   run(cluster(4));
   EXPECT_EQ(result(), bulk);
 }
@@ -255,12 +256,12 @@ TEST_F(SyncRecipe, WithEqualSpeedsTheFastestIsBulkSynchronousBitForBit) {
 TEST_F(SyncRecipe, UnderStragglersTheFastestIsFasterThanBulkSynchronous) {
   Cluster c = cluster(4);
   slow(c, 2, 4);
-  job.sync.batch = 64;
-  job.samples = 640;
-  job.sync.recipe = InStep{.updater = Updater::Owners};
+  job.task.global_batch = 64;
+  job.task.samples = 640;
+  job.recipe = InStep{.updater = Updater::Owners};
   const Outcome bulk = run(c);
   const double bulk_rate = static_cast<double>(job.applied[NodeId(0)]) / seconds(bulk.end);
-  job.sync.recipe.stragglers = PartialGradients();
+  job.recipe.stragglers = PartialGradients();
   const Outcome fastest = run(c);
   const double rate = static_cast<double>(job.applied[NodeId(0)]) / seconds(fastest.end);
   EXPECT_GT(rate, 1.5 * bulk_rate);
@@ -268,7 +269,7 @@ TEST_F(SyncRecipe, UnderStragglersTheFastestIsFasterThanBulkSynchronous) {
 
 // DistBelief's redundant groups
 TEST_F(SyncRecipe, OfTwoRedundantGroupsItDoesNotMatterWhoWins) {
-  job.sync.recipe = InStep{.updater = Updater::Owners, .stragglers = RedundantGradients()};
+  job.recipe = InStep{.updater = Updater::Owners, .stragglers = RedundantGradients()};
   run(cluster(6));
   const std::vector<float> first = result();
   expect_sequential();
@@ -277,16 +278,16 @@ TEST_F(SyncRecipe, OfTwoRedundantGroupsItDoesNotMatterWhoWins) {
   slow(c, 4, 3);
   const Outcome slowed = run(c);
   EXPECT_EQ(result(), first);
-  job.sync.recipe.stragglers = AllGradients();
+  job.recipe.stragglers = AllGradients();
   EXPECT_LT(seconds(slowed.end), seconds(run(c).end));
 }
 
 // project-adam-epoch
 TEST_F(SyncRecipe, AnEpochEndsAtItsFractionAndSkipsOtherSamplesNextTime) {
-  job.samples = 100;
-  job.sync.batch = 15;
-  job.sync.steps = Step(15);  // three epochs of five steps
-  job.sync.recipe.epoch_fraction = 0.75;
+  job.task.samples = 100;
+  job.task.global_batch = 15;
+  job.task.steps = Step(15);  // three epochs of five steps
+  job.recipe.epoch_fraction = 0.75;
   run(cluster(3));
   const auto& tally = job.last_ledger->tally();
   EXPECT_EQ(tally.ended[static_cast<std::size_t>(SampleEnd::Applied)], 225U);
@@ -301,12 +302,12 @@ TEST_F(SyncRecipe, AnEpochEndsAtItsFractionAndSkipsOtherSamplesNextTime) {
 }
 
 TEST_F(SyncRecipe, TheBatchOfAWorkerStaysWhenWorkersAreLost) {
-  job.sync.recipe.keep = KeepBatch::Worker;
-  job.sync.workers = 4;
+  job.recipe.keep = KeepBatch::Worker;
+  job.task.workers = 4;
   World world(cluster(4), {.seed = Seed(4)});
   world.at(Time(1ms), [&] { world.kill(NodeId(3), false); });
   run(world);
-  EXPECT_LE(job.applied[NodeId(0)], job.sync.steps.value() * 9 + 12);
+  EXPECT_LE(job.applied[NodeId(0)], job.task.steps.value() * 9 + 12);
 }
 
 }  // namespace

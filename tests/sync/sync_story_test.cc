@@ -38,7 +38,7 @@ class SyncStory : public testing::Test {
         ASSERT_NEAR(w[i], oracle[i], 1e-5) << "node " << node.value() << " parameter " << i;
     }
     for (const auto& [node, applied] : job.applied)
-      EXPECT_EQ(applied, job.sync.steps.value() * job.sync.batch) << "node " << node.value();
+      EXPECT_EQ(applied, job.task.steps.value() * job.task.global_batch) << "node " << node.value();
   }
   std::uint64_t probes(const Outcome& o, const std::string& name) {
     const auto it = o.probes.find(name);
@@ -84,7 +84,7 @@ TEST_F(SyncStory, AKilledWorkerComesBackAndTakesPartAgain) {
 }
 
 TEST_F(SyncStory, AFrozenWorkerIsEvictedThawsAndRejoins) {
-  job.sync.steps = Step(200);
+  job.task.steps = Step(200);
   World world(cluster(3), {.seed = Seed(4)});
   world.at(Time(50ms), [&] { world.freeze(NodeId(1)); });
   world.at(Time(1500ms), [&] { world.thaw(NodeId(1)); });
@@ -95,7 +95,7 @@ TEST_F(SyncStory, AFrozenWorkerIsEvictedThawsAndRejoins) {
 }
 
 TEST_F(SyncStory, AllAreLostAndTheCheckpointGoesOn) {
-  job.sync.save_every = Step(5);
+  job.task.save_every = Step(5);
   const Layout layout = Layout::plain(job.problem.dimensions);
   job.checkpoints = [&](Node& node) {
     return std::make_unique<FolderCheckpointStore>(node, "checkpoint", layout);

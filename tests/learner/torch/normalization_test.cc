@@ -223,7 +223,13 @@ TEST(NormalizedModel, LayersThatAreNotThereAreRefused) {
 struct NormJob {
   SampleShape shape = images(3, 8, 4);
   std::string choice = "local";
-  SyncOptions sync{.steps = Step(1), .batch = 16, .eta = 0.05, .audit = true};
+  TrainingTask task{.samples = 48,
+                    .global_batch = 16,
+                    .steps = Step(1),
+                    .eta = 0.05,
+                    .evaluate = false,
+                    .audit = true};
+  InStep recipe{};
   std::function<void(Step)> saved = [](Step) {};
   std::mutex mutex;
   std::vector<std::unique_ptr<TorchLearner>> learners;
@@ -250,8 +256,9 @@ struct NormJob {
 
   Task<void> work(Node& node, TorchLearner& learner) {
     Saved checkpoints(*this);
-    Replica replica(node.endpoint, learner, Ledger(node.env.seed(), 48), slots(sync.rule));
-    co_await sync_worker(node, learner, checkpoints, replica, sync);
+    Replica replica(node.endpoint, learner, Ledger(node.env.seed(), task.samples),
+                    slots(task.rule));
+    co_await sync_worker(node, learner, checkpoints, replica, task, recipe);
     const std::lock_guard lock(mutex);
     results[node.id].assign(replica.w().data().begin(), replica.w().data().end());
   }
@@ -259,7 +266,7 @@ struct NormJob {
   // Returns each worker's state at the end.
   std::map<NodeId, std::vector<float>> run(std::size_t P, const std::string& norm) {
     choice = norm;
-    sync.recipe.batch_norm = parse_batch_norm(norm);
+    recipe.batch_norm = parse_batch_norm(norm);
     results.clear();
     std::vector<TorchLearner*> first;
     for (std::size_t i = 0; i < P; ++i) first.push_back(&make_learner());
@@ -302,18 +309,18 @@ TEST(SyncNorm, TwoWorkersAreOneOfTheDoubleBatch) {
 
 TEST(SyncNorm, SharesMayBeUnevenOrEmpty) {
   NormJob job;
-  job.sync.batch = 7;
+  job.task.global_batch = 7;
   const std::vector<float> one = job.run(1, "local")[NodeId(0)];
   EXPECT_LE(distance(job.run(3, "sync")[NodeId(2)], one), 1e-5);
-  job.sync.batch = 2;
+  job.task.global_batch = 2;
   const std::vector<float> few = job.run(1, "local")[NodeId(0)];
   EXPECT_LE(distance(job.run(3, "sync")[NodeId(2)], few), 1e-5) << "one worker has no samples";
 }
 
 TEST(SyncNorm, AWorkerIsKilledWhileTheOthersWaitForIt) {
   NormJob job;
-  job.sync.steps = Step(12);
-  job.sync.save_every = Step(1);
+  job.task.steps = Step(12);
+  job.task.save_every = Step(1);
   int kills = 0;
   job.on_world = [&](InprocWorld& world) {
     job.saved = [&](Step step) {

@@ -67,18 +67,19 @@ class TorchSync : public testing::Test {
                                      const InStep& recipe) {
     std::map<std::uint64_t, State> saved;
     hashes_.clear();
-    SyncOptions options;
-    options.steps = Step(to);
-    options.batch = kBatch;
-    options.rule = default_rule(RuleKind::Momentum);
-    options.eta = 0.05;
-    options.save_every = Step(1);
-    options.recipe = recipe;
+    TrainingTask task;
+    task.samples = kSamples;
+    task.global_batch = kBatch;
+    task.steps = Step(to);
+    task.rule = default_rule(RuleKind::Momentum);
+    task.eta = 0.05;
+    task.save_every = Step(1);
+    task.evaluate = false;
     World world(Cluster::uniform(P, {.latency = 10us, .bytes_per_s = 1e10}), {.seed = Seed(3)});
     const Outcome outcome = world.run([&](Node& node) -> Task<> {
       OneState checkpoints(begin, saved);
-      Replica replica(node.endpoint, *learner_, Ledger(Seed(3), kSamples), slots(options.rule));
-      co_await sync_worker(node, *learner_, checkpoints, replica, options);
+      Replica replica(node.endpoint, *learner_, Ledger(Seed(3), kSamples), slots(task.rule));
+      co_await sync_worker(node, *learner_, checkpoints, replica, task, recipe);
       hashes_[node.id] = hash_of(std::span<const float>(replica.w().data()));
     });
     EXPECT_TRUE(outcome.finished) << outcome.waiting_for;
