@@ -107,15 +107,18 @@ Task<void> measure(Node& node, const PsRankOptions& o) {
   Constant learner(Elements(o.bytes / sizeof(float)), node.id);
   NoCheckpointStore checkpoints;
   Stopwatch stopwatch(node.env);
-  Replica replica(node.endpoint, learner, Ledger(Seed(1), pushes));
-  ServedOptions options;
-  options.batch = 1;
-  options.workers = kPsWorkers;
-  options.shards = o.servers;
-  options.ps.consistency = parse_consistency(o.consistency);
-  options.mean = false;
-  options.eta = 1;
-  co_await served_node(node, learner, checkpoints, replica, options, &stopwatch);
+  TrainingTask task;
+  task.samples = pushes;
+  task.workers = kPsWorkers;
+  task.batch = 1;
+  task.epochs = 1;
+  task.eta = 1;
+  task.evaluate = false;
+  Served recipe;
+  recipe.ps.servers = o.servers;
+  recipe.ps.consistency = parse_consistency(o.consistency);
+  Replica replica(node.endpoint, learner, Ledger(Seed(1), task.samples));
+  co_await served_node(node, learner, checkpoints, replica, task, recipe, &stopwatch, false);
   if (node.id.value() >= kPsWorkers) co_return;
   co_await verify(node.env, replica.parameters().data(), stopwatch.steps(), node.id.value() + 1,
                   pushes);

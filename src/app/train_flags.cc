@@ -407,9 +407,7 @@ TrainPlan plan_of(const TrainFlags& f, const Dataset& dataset, std::uint64_t wor
   check_batches(plan);
   // By the number of samples per update.
   const auto* const served = std::get_if<Served>(&plan.recipe);
-  const std::uint64_t each = served != nullptr && served->shards == 0
-                                 ? samples_per_update(served->ps, plan.batch, workers, hosts)
-                                 : global;
+  const std::uint64_t each = served != nullptr ? samples_per_update(*served, plan) : global;
   const Epochs epochs{epoch_of(plan.recipe, plan.samples), each, plan.growth};
   plan.steps = f.steps == 0 ? epochs.steps_of(f.epochs) : Step(f.steps);
   if (!f.budget.empty()) plan.budget = from_seconds(parse_budget(f.budget).seconds);

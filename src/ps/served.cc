@@ -30,22 +30,18 @@ constexpr GroupId kEndGroup{4};
 
 class Saved final : public ShardLoader {
  public:
-  Saved(Node& node, Learner& learner, CheckpointStore& checkpoints, const ServedOptions& options,
+  Saved(Node& node, Learner& learner, CheckpointStore& checkpoints, const TrainingTask& task,
         const Ledger& ledger)
-      : node_(node),
-        learner_(learner),
-        checkpoints_(checkpoints),
-        options_(options),
-        ledger_(ledger) {}
+      : node_(node), learner_(learner), checkpoints_(checkpoints), task_(task), ledger_(ledger) {}
 
   Task<void> load(ShardState& shard) override {
-    Replica whole(node_.endpoint, learner_, ledger_, slots(options_.rule));
+    Replica whole(node_.endpoint, learner_, ledger_, slots(task_.rule));
     const bool saved = co_await checkpoints_.load(whole);
     if (!saved) learner_.initialize(whole.w());
     node_.env.probe(saved ? "ps: a shard was loaded as it was saved" : "ps: a shard was begun");
     const ShardCut& cut = shard.cut();
     std::vector<float> own;
-    for (unsigned s = 0; s < slots(options_.rule); ++s) {
+    for (unsigned s = 0; s < slots(task_.rule); ++s) {
       const std::span<float> there = whole.slots().slice(whole.N * s + cut.at, cut.n).data();
       own.insert(own.end(), there.begin(), there.end());
     }
@@ -60,7 +56,7 @@ class Saved final : public ShardLoader {
   Node& node_;
   Learner& learner_;
   CheckpointStore& checkpoints_;
-  const ServedOptions& options_;
+  const TrainingTask& task_;
   const Ledger& ledger_;
 };
 
@@ -90,35 +86,31 @@ Task<void> work_then_end(Node& node, ServedWorker* worker, TaskGroup& tasks, boo
   tasks.cancel();
 }
 
-Eta eta_of(const ServedOptions& options, std::uint64_t samples) {
-  const Consistency& c = options.ps.consistency;
-  const std::uint64_t each =
-      options.logical > 0
-          ? options.round_batch
-          : samples_per_update(options.ps, options.batch, options.workers, options.hosts);
-  const double height = options.eta / static_cast<double>(rate_divisor(c));
-  const Horizon horizon = horizon_of(samples, each, options.epochs, options.last_epoch);
-  return [=](std::uint64_t version) {
-    return eta(options.schedule, height, Step(version), horizon, options.workers);
+Eta eta_of(const TrainingTask& task, const Served& recipe, const EpochCount& length) {
+  const std::uint64_t each = samples_per_update(recipe, task);
+  const double height = task.eta / static_cast<double>(rate_divisor(recipe.ps.consistency));
+  const Horizon horizon = horizon_of(task.samples, each, length.epochs, length.last_epoch);
+  return [&task, height, horizon](std::uint64_t version) {
+    return eta(task.schedule, height, Step(version), horizon, task.workers);
   };
 }
 
 // What a recipe cannot know: its own part is in compatibility.cc.
-void require_rounds(const ServedOptions& options, const Learner& learner) {
-  if (rounds(options.rule) > 0)
+void require_rounds(const TrainingTask& task, const Served& recipe, const Learner& learner) {
+  if (rounds(task.rule) > 0)
     throw ConfigError(fmt::format(
-        "--shards {} with --update servers and --optimizer {}{}: norms are summed over servers, in "
-        "an order that depends on their number; take --update owners, or sgd, momentum or adam "
-        "without --clip-norm",
-        options.logical, name_of(options.rule),
-        options.rule.clip_norm > 0 ? fmt::format(" --clip-norm {}", options.rule.clip_norm) : ""));
+        "--shards {} with --update servers and --optimizer {}{}: norms are added up server by "
+        "server, in an order that depends on how many there are; take --update owners, or sgd, "
+        "momentum or adam without --clip-norm",
+        recipe.shards, name_of(task.rule),
+        task.rule.clip_norm > 0 ? fmt::format(" --clip-norm {}", task.rule.clip_norm) : ""));
   const Layout& layout = learner.layout();
   if (layout.all() > layout.parameters())
     throw ConfigError(fmt::format(
         "--shards {} with --update servers: this model has running statistics, which are a "
         "worker's own with servers; take --update owners",
-        options.logical));
-  SHOAL_CHECK(moves_in_step(options.ps.consistency) && options.round_batch > 0);
+        recipe.shards));
+  SHOAL_CHECK(moves_in_step(recipe.ps.consistency) && task.all_batches() > 0);
 }
 
 }  // namespace
@@ -145,39 +137,44 @@ Rule rule_at_servers(const Rule& rule, const ParameterServerOptions& ps, std::ui
 }
 
 Task<void> served_node(Node& node, Learner& learner, CheckpointStore& checkpoints, Replica& replica,
-                       ServedOptions options, Journal* journal) {
-  if (options.batch == 0) throw ConfigError("a batch of 0 samples; take at least 1");
-  require_valid(options.rule);
-  if (options.logical > 0) require_rounds(options, learner);
-  const std::vector<ShardCut> cuts = cut_shards(replica.N, options.shards);
+                       const TrainingTask& task, const Served& recipe, Journal* journal,
+                       bool mean) {
+  if (task.batch == 0) throw ConfigError("a batch of 0 samples; take at least 1");
+  require_valid(task.rule);
+  SHOAL_CHECK_EQ(replica.ledger.samples_per_epoch(), task.samples);
+  if (recipe.shards > 0) require_rounds(task, recipe, learner);
+  const std::vector<ShardCut> cuts = cut_shards(replica.N, servers_of(recipe, task.workers));
   const std::vector<Segment> segments = segments_of(learner.layout());
-  const Eta eta_at = eta_of(options, replica.ledger.samples_per_epoch());
+  const EpochCount length = length_of(recipe, task);
+  const Eta eta_at = eta_of(task, recipe, length);
   UpdatePlan plan;
-  const std::uint64_t groups = count_groups(options.ps.groups, options.workers, options.hosts);
-  plan.rule = rule_at_servers(options.rule, options.ps, groups);
-  plan.mean = options.mean;
+  const std::uint64_t groups = count_groups(recipe.ps.groups, task.workers, task.hosts);
+  plan.rule = rule_at_servers(task.rule, recipe.ps, groups);
+  plan.mean = mean;
   plan.segments = segments;
   plan.eta = eta_at;
-  plan.shards = options.logical;
+  plan.shards = recipe.shards;
   const Elements buffers =
       learner.substance() == Substance::Real ? replica.buffers().n : Elements(0);
-  Course course{options.epochs, options.last_epoch, 0, buffers > Elements(0)};
-  if (options.evaluate && learner.held_out() > 0) course.blocks = kBlocks;
+  Course course{length.epochs, length.last_epoch, 0, buffers > Elements(0)};
+  if (task.evaluate && learner.held_out() > 0) course.blocks = kBlocks;
   const SampleScheduler scheduler(replica.ledger, course);
-  ShardDirectories directories(node, cuts.size(), options.ps.copies);
+  ShardDirectories directories(node, cuts.size(), recipe.ps.copies);
   std::shared_ptr<MessageForm> form;
-  if (encodes(options.encode)) {
+  if (encodes(recipe.encode)) {
     form = std::make_shared<MessageForm>(learner.pieces(), Encoding());
-    form->choose(encodings_of(options.encode, learner));
+    form->choose(encodings_of(recipe.encode, learner));
   }
-  Saved origin(node, learner, checkpoints, options, replica.ledger);
+  Saved origin(node, learner, checkpoints, task, replica.ledger);
   Server server(node, directories, cuts, learner.substance(), plan, scheduler, origin,
-                {options.ps, buffers, form});
+                {recipe.ps, buffers, form});
   directories.holdings = [&] { return server.holdings(); };
   const ViewPtr view = co_await node.membership.after(Generation(0));
   const Member* const self = view->find(node.id);
-  ServedWorker worker(node, learner, checkpoints, replica, options, directories, cuts, eta_at,
-                      journal);
+  ServedContext context{
+      node, learner, replica, task,    recipe,
+      mean, cuts,    eta_at,  journal, Client(node, directories, Role::Worker, recipe.ps.pulls)};
+  ServedWorker worker(context, checkpoints);
   ServedWorker* const works = self->role == Role::Worker ? &worker : nullptr;
   bool ended = false;
   std::exception_ptr error;
@@ -185,7 +182,7 @@ Task<void> served_node(Node& node, Learner& learner, CheckpointStore& checkpoint
     co_await with_group([&](TaskGroup& tasks) -> Task<> {
       tasks.spawn(directories.follow());
       tasks.spawn(server.run());
-      if (works != nullptr && are_formed(options.ps.groups)) tasks.spawn(works->serve_group());
+      if (works != nullptr && are_formed(recipe.ps.groups)) tasks.spawn(works->serve_group());
       if (journal != nullptr) tasks.spawn(tell_views(node, *journal, ended));
       tasks.spawn(work_then_end(node, works, tasks, ended));
       co_return;

@@ -1,5 +1,5 @@
 // Data-parallel SGD through parameter servers. Dean et al. 2012 (DistBelief, Downpour SGD); Li et
-// al. 2014 (parameter server); Ho et al. 2013 (SSP); the options contain their differences.
+// al. 2014 (parameter server); Ho et al. 2013 (SSP); what differs between them is in the recipe.
 //
 //   worker, for t = 0, 1, ...:
 //     compute g, the gradient of its share of the samples at w; G <- G + g
@@ -30,47 +30,27 @@
 
 #include <cstdint>
 
-#include "base/types.h"
-#include "encoded/encode.h"
 #include "learner/learner.h"
 #include "optim/rule.h"
-#include "optim/schedule.h"
-#include "ps/options.h"
+#include "ps/served_recipe.h"
 #include "replica/journal.h"
 #include "replica/replica.h"
+#include "replica/training_task.h"
 #include "runtime/node.h"
 #include "runtime/task.h"
 
 namespace shoal {
 
-struct ServedOptions {
-  std::uint64_t epochs = 1;
-  std::uint64_t last_epoch = 0;  // samples of the last epoch; 0: all
-  std::uint64_t batch = 32;      // B, per worker
-  std::uint64_t workers = 1;     // expected number
-  std::uint64_t hosts = 1;       // hosts of these workers
-  std::uint64_t shards = 1;      // S, if all servers are present
-  ParameterServerOptions ps{};   // R, and how
-  Encode encode{};               // of pushes
-  bool mean = true;              // of the samples of an update; false: their gradients add up
-  Rule rule{};
-  double eta = 0.1;
-  Schedule schedule{};
-  bool evaluate = false;
-  // Above 0: the gradient of a step is that of this number of logical shards of `round_batch`
-  // samples, summed in a fixed tree on any workers: ps/round_handler.h. Only in synchronous
-  // training.
-  std::uint32_t logical = 0;
-  std::uint64_t round_batch = 0;
-};
-
 // The optimizer at the servers. Throws ConfigError for one that they cannot apply.
 Rule rule_at_servers(const Rule& rule, const ParameterServerOptions& ps, std::uint64_t workers);
 
 // The program of a node: its part of the servers, if it has one, and that of a worker, if it is
-// one. Ends when all epochs are over everywhere. `replica` is made for this life of the node; a
-// worker's holds the result at the end. Throws ConfigError for options that cannot be.
+// one. Ends when all epochs are over everywhere. All arguments outlive it. `replica` is made for
+// this life of the node, with a ledger of the task's samples; a worker's holds the result at the
+// end. Reads neither growth, save_every, audit nor the budget. `mean`: of the samples of an update;
+// false: their gradients add up. Throws ConfigError for a task or recipe that cannot be.
 Task<void> served_node(Node& node, Learner& learner, CheckpointStore& checkpoints, Replica& replica,
-                       ServedOptions options, Journal* journal = nullptr);
+                       const TrainingTask& task, const Served& recipe, Journal* journal = nullptr,
+                       bool mean = true);
 
 }  // namespace shoal

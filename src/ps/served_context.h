@@ -8,10 +8,11 @@
 
 #include "learner/learner.h"
 #include "ps/client.h"
-#include "ps/served.h"
+#include "ps/served_recipe.h"
 #include "ps/shard_map.h"
 #include "replica/journal.h"
 #include "replica/replica.h"
+#include "replica/training_task.h"
 #include "runtime/node.h"
 #include "runtime/range.h"
 #include "runtime/task.h"
@@ -35,14 +36,16 @@ struct ServedContext {
   Node& node;
   Learner& learner;
   Replica& replica;
-  const ServedOptions& options;
+  const TrainingTask& task;
+  const Served& recipe;
+  bool mean;  // of the samples of an update; false: their gradients add up
   const std::vector<ShardCut>& cuts;
   const Eta& eta;
   Journal* journal;
   Client client;
   ServedProgress progress{};
 
-  bool in_rounds() const { return options.logical > 0; }
+  bool in_rounds() const { return recipe.shards > 0; }
   Range of(const Range& all, std::uint32_t shard) const {
     return all.slice(cuts[shard].at, cuts[shard].n);
   }

@@ -43,7 +43,7 @@ Task<ServedEpochEnd::Past> ServedEpochEnd::attend(std::uint64_t epoch) {
     report.took = worker_.node.env.now() - begin;
     if (worker_.journal == nullptr) co_return past;
     worker_.journal->measured(summary.staleness);
-    if (worker_.options.evaluate && known && report.total.samples > 0)
+    if (worker_.task.evaluate && known && report.total.samples > 0)
       co_await worker_.journal->evaluated(report);
     co_return past;
   }
@@ -69,7 +69,7 @@ Task<Score> ServedEpochEnd::evaluate(std::uint32_t block) {
 Task<void> ServedEpochEnd::save() {
   Node& node = worker_.node;
   Replica& replica = worker_.replica;
-  const unsigned each = slots(worker_.options.rule);
+  const unsigned each = slots(worker_.task.rule);
   Arena part(node.endpoint, worker_.cuts[0].n * each, worker_.learner.substance());
   for (std::uint32_t k = 0; k < worker_.cuts.size() && each > 0; ++k) {
     const ShardCut& cut = worker_.cuts[k];

@@ -11,17 +11,16 @@
 
 namespace shoal {
 
-ServedGroup::ServedGroup(Node& node, Replica& replica, const ServedOptions& options,
-                         Compute compute)
-    : node_(node),
-      replica_(replica),
-      options_(options),
+ServedGroup::ServedGroup(const ServedContext& context, Compute compute)
+    : node_(context.node),
+      replica_(context.replica),
+      context_(context),
       compute_(std::move(compute)),
-      leaf_(node, replica.N, replica.g().phantom() ? Substance::Phantom : Substance::Real),
-      number_(std::uint64_t{node.incarnation.value()} << 38U) {}
+      leaf_(node_, replica_.N, replica_.g().phantom() ? Substance::Phantom : Substance::Real),
+      number_(std::uint64_t{node_.incarnation.value()} << 38U) {}
 
 bool ServedGroup::leads() const {
-  return leader_of(node_.membership.now(), options_.ps.groups, node_.id) == node_.id;
+  return leader_of(node_.membership.now(), context_.recipe.ps.groups, node_.id) == node_.id;
 }
 
 // ---- As leader
@@ -82,8 +81,8 @@ void ServedGroup::give_up_lost() {
 // A piece has a worker's samples at most, and each member gets one at least.
 void ServedGroup::cut(const Share& share) {
   const View& view = node_.membership.now();
-  const std::uint64_t members = members_of(view, options_.ps.groups, node_.id);
-  const std::uint64_t full = (share.n + options_.batch - 1) / options_.batch;
+  const std::uint64_t members = members_of(view, context_.recipe.ps.groups, node_.id);
+  const std::uint64_t full = (share.n + context_.task.batch - 1) / context_.task.batch;
   const std::uint64_t count = std::max(std::min(members, share.n), full);
   pieces_.clear();
   for (std::uint64_t i = 0, at = share.at; i < count; ++i) {
@@ -152,7 +151,7 @@ Task<void> ServedGroup::add_up(Range sum) {
 
 // As the servers will move, if nobody else does.
 UpdateStep ServedGroup::leaf_step() const {
-  const double samples = options_.mean ? static_cast<double>(round_.pass.share.n) : 1;
+  const double samples = context_.mean ? static_cast<double>(round_.pass.share.n) : 1;
   return {round_.eta, 1, samples};
 }
 
@@ -229,7 +228,7 @@ std::optional<ServedGroup::Order> ServedGroup::order_for(Holder member, const He
     order.epoch = *over_;
     return order;
   }
-  const bool ours = leader_of(view, options_.ps.groups, member.node) == node_.id;
+  const bool ours = leader_of(view, context_.recipe.ps.groups, member.node) == node_.id;
   if (!open_ && !ours) return order;
   return {};
 }
@@ -258,7 +257,7 @@ Task<void> ServedGroup::reply(Holder member, std::uint64_t number, Order order) 
 
 // That the bound holds for each member, also those whom the servers do not know.
 void ServedGroup::note_use(NodeId member) const {
-  const ParameterServerOptions& ps = options_.ps;
+  const ParameterServerOptions& ps = context_.recipe.ps;
   const std::optional<std::uint64_t> bound = staleness_bound(ps.consistency);
   if (!are_formed(ps.groups) || steps_of(ps.fetch) > 1 || moves_in_step(ps.consistency) || !bound)
     return;

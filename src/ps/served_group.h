@@ -32,7 +32,7 @@
 #include "data/ledger.h"
 #include "ps/groups.h"
 #include "ps/protocol.h"
-#include "ps/served.h"
+#include "ps/served_context.h"
 #include "ps/served_leaf.h"
 #include "ps/shard_map.h"
 #include "ps/shard_state.h"
@@ -56,8 +56,8 @@ class ServedGroup {
   };
   using Compute = std::function<Task<void>(Pass pass, Range into, Score& score)>;
 
-  // All outlive it; it lives until kServing is retired for good.
-  ServedGroup(Node& node, Replica& replica, const ServedOptions& options, Compute compute);
+  // The context outlives it; it lives until kServing is retired for good.
+  ServedGroup(const ServedContext& context, Compute compute);
 
   // Whether this worker is the one that the servers know.
   bool leads() const;
@@ -137,7 +137,7 @@ class ServedGroup {
   void give_up_lost();
   void note_use(NodeId member) const;
   Piece* find(Piece::State state);
-  bool writes_back() const { return options_.ps.write_back > 1; }
+  bool writes_back() const { return context_.recipe.ps.write_back > 1; }
   void cut(const Share& share);
   Task<void> compute_own(Pass pass, Range sum, bool begun, Score& score);
   Task<void> add_up(Range sum);
@@ -149,7 +149,7 @@ class ServedGroup {
 
   Node& node_;
   Replica& replica_;
-  const ServedOptions& options_;
+  const ServedContext& context_;
   Compute compute_;
   Leaf leaf_;
   // As leader.

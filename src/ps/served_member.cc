@@ -12,7 +12,7 @@ namespace shoal {
 
 Holder ServedGroup::leader() const {
   const View& view = node_.membership.now();
-  const NodeId node = leader_of(view, options_.ps.groups, node_.id);
+  const NodeId node = leader_of(view, context_.recipe.ps.groups, node_.id);
   const Member* const member = view.find(node);
   return {node, member == nullptr ? Incarnation() : member->incarnation};
 }

@@ -13,13 +13,13 @@ std::uint64_t ServedParameters::least() const {
 }
 
 bool ServedParameters::too_old(std::uint32_t shard, std::uint64_t clock) const {
-  const ParameterServerOptions& ps = worker_.options.ps;
+  const ParameterServerOptions& ps = worker_.recipe.ps;
   return reads_when_stale(ps.fetch) &&
          shards_[shard].read.least + staleness_bound(ps.consistency).value_or(0) < clock;
 }
 
 void ServedParameters::record_use() const {
-  const ParameterServerOptions& ps = worker_.options.ps;
+  const ParameterServerOptions& ps = worker_.recipe.ps;
   if (!reads_when_stale(ps.fetch)) return;
   Event event;
   event.kind = EventKind::ReadServed;
@@ -48,7 +48,7 @@ Task<void> ServedParameters::move_alone(std::uint32_t shard, Range g, std::uint6
   if (std::exchange(shards_[shard].fresh, false) || cut.n == Elements(0)) co_return;
   const Rule plain;
   const UpdateStep step{worker_.eta(version(shard)), 1,
-                        worker_.options.mean ? static_cast<double>(samples) : 1};
+                        worker_.mean ? static_cast<double>(samples) : 1};
   const UpdateTarget here{.w = worker_.of(worker_.replica.parameters(), shard),
                           .g = worker_.of(g, shard),
                           .slots = Range(),

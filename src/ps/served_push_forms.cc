@@ -9,12 +9,11 @@ namespace shoal {
 
 PushForms::PushForms(ServedContext& worker)
     : worker_(worker), factors_(worker.cuts.size()), packed_(worker.cuts.size()) {
-  const ServedOptions& options = worker.options;
   Learner& learner = worker.learner;
-  if (shoal::in_parts(options.ps))
-    parts_.emplace(worker.node, options.ps, worker.cuts, learner.substance(), options.mean);
-  if (shoal::encodes(options.encode))
-    encoded_.emplace(worker.node, learner.pieces(), encodings_of(options.encode, learner),
+  if (shoal::in_parts(worker.recipe.ps))
+    parts_.emplace(worker.node, worker.recipe.ps, worker.cuts, learner.substance(), worker.mean);
+  if (shoal::encodes(worker.recipe.encode))
+    encoded_.emplace(worker.node, learner.pieces(), encodings_of(worker.recipe.encode, learner),
                      worker.cuts, learner.substance());
 }
 
@@ -70,7 +69,7 @@ Task<void> PushForms::add_waiting(std::uint32_t shard, std::uint64_t version) {
   if (!parts_->holds_back() || worker_.cuts[shard].n == Elements(0)) co_return;
   const Rule plain;
   const UpdateStep step{worker_.eta(version), 1,
-                        worker_.options.mean ? static_cast<double>(parts_->samples()) : 1};
+                        worker_.mean ? static_cast<double>(parts_->samples()) : 1};
   const UpdateTarget here{.w = worker_.of(worker_.replica.parameters(), shard),
                           .g = parts_->waiting(shard),
                           .slots = Range(),
@@ -85,7 +84,7 @@ Task<void> PushForms::encode(const Share& share) {
   const ServedProgress& progress = worker_.progress;
   const auto samples = static_cast<double>(worker_.replica.ledger.samples_per_epoch());
   const double epoch = static_cast<double>(share.epoch) + static_cast<double>(share.at) / samples;
-  plain_ = epoch < worker_.options.encode.after;
+  plain_ = epoch < worker_.recipe.encode.after;
   if (!plain_)
     co_await encoded_->encode(worker_.replica.g().all(), progress.samples,
                               progress.clock + progress.held);

@@ -10,6 +10,7 @@
 #include "encoded/encode.h"
 #include "learner/normalization.h"
 #include "ps/options.h"
+#include "replica/training_task.h"
 
 namespace shoal {
 
@@ -26,5 +27,11 @@ struct Served {
 };
 
 std::vector<Setting> settings_of(Served& recipe);
+
+// Servers, each with a part of the parameters, when none is missing.
+std::uint64_t servers_of(const Served& recipe, std::uint64_t workers);
+// Samples of an update, when nobody is missing, and all are equally fast.
+std::uint64_t samples_per_update(const Served& recipe, const TrainingTask& task);
+EpochCount length_of(const Served& recipe, const TrainingTask& task);
 
 }  // namespace shoal

@@ -17,7 +17,7 @@ Task<std::vector<ServedRounds::ShardSum>> ServedRounds::sums_of(RoundShards shar
     return compute_shard(shards, shard, target, score);
   };
   std::vector<ShardSum> sums;
-  for (const Subtree& node : subtrees(worker_.options.logical, shards.from, shards.to)) {
+  for (const Subtree& node : subtrees(worker_.recipe.shards, shards.from, shards.to)) {
     const Range sum = co_await shard_sums_.of(node, compute);
     sums.push_back({node, sum});
   }
@@ -27,7 +27,7 @@ Task<std::vector<ServedRounds::ShardSum>> ServedRounds::sums_of(RoundShards shar
 Task<void> ServedRounds::compute_shard(RoundShards of, std::uint32_t shard, GradientTarget target,
                                        Score& score) {
   Channel<Ready> unheard;
-  const Share share = samples_of(of.round, worker_.options.logical, shard, shard + 1);
+  const Share share = samples_of(of.round, worker_.recipe.shards, shard, shard + 1);
   Portion portion{share.epoch, Step(of.round.number), shard, worker_.replica.ledger.samples(share)};
   co_await worker_.learner.gradient(worker_.node.env, worker_.replica.w(), target,
                                     std::move(portion), unheard, score);

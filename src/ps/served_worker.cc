@@ -16,16 +16,10 @@ constexpr std::uint64_t kNoEpochYet = std::numeric_limits<std::uint64_t>::max();
 
 }  // namespace
 
-ServedWorker::ServedWorker(Node& node, Learner& learner, CheckpointStore& checkpoints,
-                           Replica& replica, const ServedOptions& options,
-                           ShardDirectories& directories, const std::vector<ShardCut>& cuts,
-                           const Eta& eta, Journal* journal)
-    : context_{node, learner, replica, options,
-               cuts, eta,     journal, Client(node, directories, Role::Worker, options.ps.pulls)},
-      group_(node, replica, options,
-             [this](ServedGroup::Pass pass, Range into, Score& score) {
-               return compute_pass(pass, into, score);
-             }),
+ServedWorker::ServedWorker(ServedContext& context, CheckpointStore& checkpoints)
+    : context_(context),
+      group_(context, [this](ServedGroup::Pass pass, Range into,
+                             Score& score) { return compute_pass(pass, into, score); }),
       forms_(context_),
       parameters_(context_, forms_),
       rounds_(context_, parameters_),
@@ -67,7 +61,7 @@ Task<void> ServedWorker::train() {
   if (over_) co_return;
   group_.open();
   co_await with_group([&](TaskGroup& tasks) -> Task<> {
-    const bool eager = std::holds_alternative<fetch::Eager>(context_.options.ps.fetch);
+    const bool eager = std::holds_alternative<fetch::Eager>(context_.recipe.ps.fetch);
     for (std::uint32_t k = 0; eager && k < context_.cuts.size(); ++k)
       tasks.spawn(parameters_.follow(k));
     if (context_.in_rounds()) tasks.spawn(rounds_.follow_lost());
@@ -142,12 +136,11 @@ Task<void> ServedWorker::leave(std::uint32_t shard) {
 // The share of the step after the one at hand.
 WantedShare ServedWorker::wanted_share() const {
   const ServedProgress& progress = context_.progress;
-  const ServedOptions& options = context_.options;
   WantedShare wanted;
-  wanted.n = options.batch * options.ps.write_back;
+  wanted.n = context_.task.batch * context_.recipe.ps.write_back;
   wanted.number = progress.clock + progress.held;
   if (context_.in_rounds()) {
-    wanted.n = options.round_batch;
+    wanted.n = context_.task.all_batches();
     wanted.number = std::max(progress.clock, newest_);
   }
   wanted.settled = progress.settled;
@@ -221,7 +214,7 @@ Task<void> ServedWorker::compute_pass(ServedGroup::Pass pass, Range into, Score&
   const GradientTarget target{into};
   co_await context_.learner.gradient(context_.node.env, context_.replica.w(), target,
                                      std::move(portion), ready, score);
-  if (context_.options.ps.push == PushForm::Factors) co_await forms_.take_layers(ready);
+  if (context_.recipe.ps.push == PushForm::Factors) co_await forms_.take_layers(ready);
 }
 
 Task<void> ServedWorker::add_up() {
@@ -236,7 +229,7 @@ Task<void> ServedWorker::add_up() {
 // Pushes what is due, and before it reads: the parameters that it gets have all of its own steps.
 Task<void> ServedWorker::advance() {
   const Time begin = context_.node.env.now();
-  const ParameterServerOptions& ps = context_.options.ps;
+  const ParameterServerOptions& ps = context_.recipe.ps;
   const std::uint64_t samples = share_.n;
   const bool reads = !reads_when_stale(ps.fetch) && context_.progress.unread >= steps_of(ps.fetch);
   const bool pushes = reads || context_.progress.held >= ps.push_every;
@@ -266,7 +259,7 @@ Task<void> ServedWorker::push_all(bool asks, bool reads) {
   const std::uint64_t after = progress.clock + progress.held;
   // Where pushes may have to wait, a worker that reads at one server while it waits at another
   // would hold up those who wait for it to see what they changed.
-  const bool in_one = !limits_change(context_.options.ps.consistency);
+  const bool in_one = !limits_change(context_.recipe.ps.consistency);
   const ServedContext::Visit pushes = [&](std::uint32_t k) {
     return push(k, asks, in_one && (reads || parameters_.too_old(k, after)));
   };
@@ -312,7 +305,7 @@ Task<void> ServedWorker::push_what_waits() {
   ServedProgress& progress = context_.progress;
   const std::uint64_t shares = progress.clock;
   // In step a push is in the parameters when these can be read; its range is in use until then.
-  const bool reads = goes_by_steps(context_.options.ps.consistency);
+  const bool reads = goes_by_steps(context_.recipe.ps.consistency);
   while (forms_.holds_back()) {
     progress.held = 1;
     co_await forms_.release(parameters_.version(0));

@@ -31,10 +31,8 @@ namespace shoal {
 
 class ServedWorker {
  public:
-  // All outlive it; it lives until kServing is retired for good.
-  ServedWorker(Node& node, Learner& learner, CheckpointStore& checkpoints, Replica& replica,
-               const ServedOptions& options, ShardDirectories& directories,
-               const std::vector<ShardCut>& cuts, const Eta& eta, Journal* journal);
+  // Both outlive it; it lives until kServing is retired for good.
+  ServedWorker(ServedContext& context, CheckpointStore& checkpoints);
 
   // To the end of all epochs.
   Task<void> run();
@@ -66,7 +64,7 @@ class ServedWorker {
   Task<void> push(std::uint32_t shard, bool asks, bool reads);
   Task<void> push_what_waits();
 
-  ServedContext context_;
+  ServedContext& context_;
   ServedGroup group_;
   PushForms forms_;
   ServedParameters parameters_;

@@ -20,8 +20,8 @@
 namespace shoal {
 
 struct ServerOptions {
-  ParameterServerOptions ps;
-  Elements buffers{};                         // of the model, in addition to the parameters
+  const ParameterServerOptions& ps;
+  Elements buffers{};                         // of the model, beside the parameters
   std::shared_ptr<const MessageForm> form{};  // of encoded pushes
 };
 

@@ -10,10 +10,6 @@ namespace {
 
 constexpr std::uint64_t kCopies = kCopiesMax;
 
-std::uint64_t servers_of(const Served& r, std::uint64_t workers) {
-  return r.ps.servers > 0 ? r.ps.servers : workers;
-}
-
 template <class Rule>
 bool keeps(const Served& r) {
   return std::holds_alternative<Rule>(r.ps.consistency);

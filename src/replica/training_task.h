@@ -33,4 +33,14 @@ struct TrainingTask {
   std::uint64_t all_batches() const { return global_batch != 0 ? global_batch : batch * workers; }
 };
 
+// The length of a run for a kind of training that counts epochs.
+struct EpochCount {
+  std::uint64_t epochs = 1;
+  std::uint64_t last_epoch = 0;  // samples of the last one; 0: all
+};
+// With `each` samples in a step of all workers.
+EpochCount epochs_of(const TrainingTask& task, std::uint64_t each);
+// The same if no step has samples of two epochs.
+EpochCount epochs_in_steps(const TrainingTask& task, std::uint64_t each);
+
 }  // namespace shoal

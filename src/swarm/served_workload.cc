@@ -64,10 +64,10 @@ class Tally final : public Learner {
 
 // Facts about the whole world, which no node knows.
 struct ServedJob {
-  ServedOptions served;
+  TrainingTask task{};
+  Served recipe{};
   Elements N;
-  std::uint64_t part = 1;  // one of this many parameters is used
-  std::uint64_t samples = 0;
+  std::uint64_t part = 1;  // of the parameters are used, one in so many
   std::vector<float> result;
   std::size_t results = 0;
   bool differ = false;                               // the results of two workers
@@ -108,15 +108,15 @@ std::string judge(const ServedJob& job) {
     return static_cast<double>(job.tally.ended[static_cast<std::size_t>(end)]);
   };
   const double dropped = ended(SampleEnd::Dropped), partial = ended(SampleEnd::Partial);
-  const bool either = traits(job.served.encode.as).overshoots;
+  const bool either = traits(job.recipe.encode.as).overshoots;
   const double beyond = 0.01 + (either ? partial : 0);
-  const std::vector<ShardCut> cuts = cut_shards(job.N, job.served.shards);
+  const std::vector<ShardCut> cuts = cut_shards(job.N, job.recipe.ps.servers);
   for (std::size_t k = 0; k < cuts.size(); ++k) {
     const std::uint64_t n = used(cuts[k], job.part);
     double missing = 0, squares = 0;
     for (std::uint64_t i = 0; i < n; ++i) {
-      const std::uint64_t each = job.samples / n + (i < job.samples % n ? 1 : 0);
-      const auto due = static_cast<double>(each * job.served.epochs);
+      const std::uint64_t each = job.task.samples / n + (i < job.task.samples % n ? 1 : 0);
+      const auto due = static_cast<double>(each * job.task.epochs);
       const double is = static_cast<double>(job.result[cuts[k].at.value() + i]);
       if (!(is <= due + beyond && is >= -beyond))
         return fmt::format("of shard {} parameter {} has {} samples, not {}", k, i, is, due);
@@ -127,7 +127,7 @@ std::string judge(const ServedJob& job) {
       return fmt::format("shard {} is off by {} samples; {} are in a part", k, std::sqrt(squares),
                          partial);
     // Each server rejects for itself; the ledger has what the first one did.
-    if (!(drops_late(job.served.ps.consistency) && k > 0) && missing > dropped + partial + 0.01)
+    if (!(drops_late(job.recipe.ps.consistency) && k > 0) && missing > dropped + partial + 0.01)
       return fmt::format("in shard {} {} samples are missing; {} were dropped, {} in a part", k,
                          missing, dropped, partial);
   }
@@ -146,7 +146,7 @@ class CountingCheckpointStore final : public CheckpointStore {
     co_await checkpoints_.save(replica);
   }
   Task<bool> load(Replica& replica) override {
-    if (++job_.begun > job_.served.shards) job_.reloaded = true;
+    if (++job_.begun > job_.recipe.ps.servers) job_.reloaded = true;
     const bool loaded = co_await checkpoints_.load(replica);
     co_return loaded;
   }
@@ -157,13 +157,13 @@ class CountingCheckpointStore final : public CheckpointStore {
 };
 
 Task<void> node_program(Node& node, std::shared_ptr<ServedJob> job) {
-  Tally learner(job->N, cut_shards(job->N, job->served.shards), job->part);
-  Replica replica(node.endpoint, learner, Ledger(node.env.seed(), job->samples),
-                  slots(job->served.rule));
+  Tally learner(job->N, cut_shards(job->N, job->recipe.ps.servers), job->part);
+  Replica replica(node.endpoint, learner, Ledger(node.env.seed(), job->task.samples),
+                  slots(job->task.rule));
   FolderCheckpointStore snapshots(node, "checkpoint", learner.layout());
   CountingCheckpointStore checkpoints(snapshots, *job);
   Watch watch(*job);
-  co_await served_node(node, learner, checkpoints, replica, job->served, &watch);
+  co_await served_node(node, learner, checkpoints, replica, job->task, job->recipe, &watch, false);
   if (node.membership.now().find(node.id)->role != Role::Worker) co_return;
   const std::span<float> w = replica.parameters().data();
   job->differ = job->differ || (job->results > 0 && !std::ranges::equal(job->result, w));
@@ -222,16 +222,16 @@ void draw_parts(Random& random, ParameterServerOptions& ps) {
 // Draws encodings of pushes and parameters under which counts stay exact and nothing waits.
 void draw_encodings(Random& random, ServedJob& job) {
   static const std::vector<std::string> kPulls = swarm_encodings(&SwarmExample::pulls);
-  if (random.chance(0.3)) job.served.ps.pulls = parse_encoding(kPulls[random.below(kPulls.size())]);
-  if (in_parts(job.served.ps) || random.chance(0.5)) return;
-  const bool drops = drops_late(job.served.ps.consistency);
+  if (random.chance(0.3)) job.recipe.ps.pulls = parse_encoding(kPulls[random.below(kPulls.size())]);
+  if (in_parts(job.recipe.ps) || random.chance(0.5)) return;
+  const bool drops = drops_late(job.recipe.ps.consistency);
   std::vector<std::string> some = swarm_encodings(&SwarmExample::pushes);
   // A push that is dropped would take its residual with it.
   if (drops)
     std::erase_if(some, [](const std::string& text) { return parse_encoding(text).feedback; });
-  job.served.encode.as = parse_encoding(some[random.below(some.size())]);
-  if (random.chance(0.2)) job.served.encode.after = 2 * random.uniform();
-  job.N = Elements(random.between(64, 400));  // Shorter pieces are not encoded.
+  job.recipe.encode.as = parse_encoding(some[random.below(some.size())]);
+  if (random.chance(0.2)) job.recipe.encode.after = 2 * random.uniform();
+  job.N = Elements(random.between(64, 400));  // Shorter pieces go as they are.
 }
 
 void draw_groups(Random& random, ParameterServerOptions& ps, std::size_t nodes) {
@@ -247,12 +247,12 @@ void draw_groups(Random& random, ParameterServerOptions& ps, std::size_t nodes) 
 
 // In step also by sums of logical shards, which take whole gradients of single workers.
 void draw_rounds(Random& random, ServedJob& job) {
-  ParameterServerOptions& ps = job.served.ps;
+  ParameterServerOptions& ps = job.recipe.ps;
   if (!moves_in_step(ps.consistency) || random.chance(0.5)) return;
-  job.served.logical = static_cast<std::uint32_t>(random.between(1, 12));
-  job.served.round_batch = random.between(1, job.served.batch * job.served.workers);
-  job.served.encode = Encode();
-  job.served.rule.clip_norm = 0;
+  job.recipe.shards = static_cast<std::uint32_t>(random.between(1, 12));
+  job.task.global_batch = random.between(1, job.task.batch * job.task.workers);
+  job.recipe.encode = Encode();
+  job.task.rule.clip_norm = 0;
   ps.pulls = Encoding();
   ps.compress = false;
   ps.groups = Groups();
@@ -269,55 +269,51 @@ Scenario served_scenario(Seed seed) {
   const std::size_t apart = random.chance(0.6) ? random.between(1, 4) : 0;
   const std::size_t S = apart > 0 ? apart : P;
   job->N = Elements(random.between(1, 100));
-  job->samples = random.between(20, 150);
-  job->served.epochs = random.between(1, 3);
-  job->served.batch = random.between(1, 16);
-  job->served.workers = P;
-  job->served.shards = random.between(1, S);
-  job->served.ps.copies = random.between(1, std::min<std::size_t>(3, S));
-  job->served.ps.consistency = draw_consistency(random);
+  job->task.samples = random.between(20, 150);
+  job->task.epochs = random.between(1, 3);
+  job->task.batch = random.between(1, 16);
+  job->task.workers = P;
+  job->recipe.ps.servers = random.between(1, S);
+  job->recipe.ps.copies = random.between(1, std::min<std::size_t>(3, S));
+  job->recipe.ps.consistency = draw_consistency(random);
   Random last(seed, Purpose::Recipe, 2);
   if (P > 1 && last.chance(0.12))
-    job->served.ps.consistency = consistency::Backup(last.between(1, P - 1));
-  draw_pace(random, job->served.ps);
+    job->recipe.ps.consistency = consistency::Backup(last.between(1, P - 1));
+  draw_pace(random, job->recipe.ps);
   Random more(seed, Purpose::Recipe, 1);  // so that all else stays as it was drawn
-  draw_parts(more, job->served.ps);
+  draw_parts(more, job->recipe.ps);
   if (more.chance(0.3)) job->part = more.between(2, 20);
   Random encoding(seed, Purpose::Recipe, 3);
   draw_encodings(encoding, *job);
   // Norms that never clip anything: servers exchange them all the same.
-  if (moves_in_step(job->served.ps.consistency) && last.chance(0.4))
-    job->served.rule.clip_norm = 1e9;
+  if (moves_in_step(job->recipe.ps.consistency) && last.chance(0.4)) job->task.rule.clip_norm = 1e9;
   // So that each gradient counts once.
-  const Consistency& c = job->served.ps.consistency;
-  job->served.eta = static_cast<double>(rate_divisor(c));
-  job->served.mean = false;
-  job->served.evaluate = true;
+  const Consistency& c = job->recipe.ps.consistency;
+  job->task.eta = static_cast<double>(rate_divisor(c));
+  job->task.evaluate = true;
 
   Scenario scenario;
   scenario.cluster = draw_cluster(random, P + apart);
   for (std::size_t i = 0; i < apart; ++i) scenario.cluster.nodes[i].role = Role::Server;
   scenario.faults = draw_faults(random, P + apart, random.duration(200ms, 6s));
   scenario.liveness = 300s;
-  draw_groups(random, job->served.ps, P + apart);
+  draw_groups(random, job->recipe.ps, P + apart);
   Random shards(seed, Purpose::Recipe, 4);
   draw_rounds(shards, *job);
-  const ParameterServerOptions& ps = job->served.ps;
+  const ParameterServerOptions& ps = job->recipe.ps;
   scenario.recipe = fmt::format(
       "served P={} S={} {} shards={} copies={} {} push={} fetch={} groups={}/{} warm={} "
       "filter={}{}{}{} encode={}/{} logical={}/{} epochs={} batch={} samples={} N={}/{}",
-      P, S, apart > 0 ? "apart" : "inside", job->served.shards, ps.copies,
+      P, S, apart > 0 ? "apart" : "inside", job->recipe.ps.servers, ps.copies,
       to_string(ps.consistency), ps.push_every, to_string(ps.fetch), to_string(ps.groups),
       ps.write_back, ps.warm_start, to_string(ps.filter), ps.compress ? " compressed" : "",
-      ps.barrier ? " barrier" : "", job->served.rule.clip_norm > 0 ? " norms" : "",
-      encode_text(job->served.encode), to_string(ps.pulls), job->served.logical,
-      job->served.round_batch, job->served.epochs, job->served.batch, job->samples, job->N,
+      ps.barrier ? " barrier" : "", job->task.rule.clip_norm > 0 ? " norms" : "",
+      encode_text(job->recipe.encode), to_string(ps.pulls), job->recipe.shards,
+      job->task.global_batch, job->task.epochs, job->task.batch, job->task.samples, job->N,
       job->part);
-  Served recipe;
-  recipe.ps = ps;
-  recipe.encode = job->served.encode;
-  recipe.shards = job->served.logical;
-  scenario.flags = recipe_flags(recipe, P, job->served.batch, job->served.rule.kind);
+  Served recipe = job->recipe;
+  recipe.ps.servers = 0;  // none apart
+  scenario.flags = recipe_flags(recipe, P, job->task.batch, job->task.rule.kind);
   scenario.program = [job](Node& node) { return node_program(node, job); };
   scenario.judge = [job] { return judge(*job); };
   return scenario;

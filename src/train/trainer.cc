@@ -1,7 +1,6 @@
 #include "train/trainer.h"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "checkpoint/sha256.h"
@@ -53,47 +52,11 @@ std::vector<std::string> terms_of(const TrainPlan& plan) {
           fmt::format("seed {}", plan.seed.value()), fmt::format("samples {}", plan.samples)};
 }
 
-// The number of epochs for so many samples per step, and the samples in the last one.
-std::pair<std::uint64_t, std::uint64_t> epochs_of(const TrainPlan& plan, std::uint64_t each) {
-  if (plan.epochs > 0) return {plan.epochs, 0};
-  const std::uint64_t samples = plan.steps.value() * each;
-  const std::uint64_t epochs = (samples + plan.samples - 1) / plan.samples;
-  return {epochs, samples - (epochs - 1) * plan.samples};
-}
-
-// The same if no step has samples of two epochs.
-std::pair<std::uint64_t, std::uint64_t> epochs_in_steps(const TrainPlan& plan, std::uint64_t each) {
-  if (plan.epochs > 0) return {plan.epochs, 0};
-  const std::uint64_t per_epoch = (plan.samples + each - 1) / each;
-  const std::uint64_t epochs = (plan.steps.value() + per_epoch - 1) / per_epoch;
-  const std::uint64_t last = plan.steps.value() - (epochs - 1) * per_epoch;
-  return {epochs, std::min(plan.samples, last * each)};
-}
-
-ServedOptions served_options(const TrainPlan& plan, const Served& recipe) {
-  const ParameterServerOptions& ps = recipe.ps;
-  ServedOptions o;
-  const std::uint64_t each = samples_per_update(ps, plan.batch, plan.workers, plan.hosts);
-  std::tie(o.epochs, o.last_epoch) = epochs_of(plan, each);
-  o.logical = recipe.shards;
-  o.round_batch = plan.all_batches();
-  if (o.logical > 0) std::tie(o.epochs, o.last_epoch) = epochs_in_steps(plan, o.round_batch);
-  o.batch = plan.batch;
-  o.workers = plan.workers;
-  o.hosts = plan.hosts;
-  o.shards = ps.servers > 0 ? ps.servers : plan.workers;
-  o.ps = ps;
-  o.encode = recipe.encode;
-  o.rule = plan.rule;
-  o.eta = plan.eta;
-  o.schedule = plan.schedule;
-  o.evaluate = plan.evaluate;
-  return o;
-}
-
 DecentralOptions decentral_options(const TrainPlan& plan, const Decentral& recipe) {
   DecentralOptions o;
-  std::tie(o.epochs, o.last_epoch) = epochs_of(plan, plan.batch * plan.workers);
+  const EpochCount length = epochs_of(plan, plan.batch * plan.workers);
+  o.epochs = length.epochs;
+  o.last_epoch = length.last_epoch;
   o.batch = plan.batch;
   o.workers = plan.workers;
   o.recipe = recipe;
@@ -108,8 +71,7 @@ DecentralOptions decentral_options(const TrainPlan& plan, const Decentral& recip
 Task<void> carry_out(Node& node, Learner& learner, CheckpointStore& checkpoints, Replica& replica,
                      const TrainPlan& plan, Journal& journal) {
   if (const auto* const served = std::get_if<Served>(&plan.recipe))
-    return served_node(node, learner, checkpoints, replica, served_options(plan, *served),
-                       &journal);
+    return served_node(node, learner, checkpoints, replica, plan, *served, &journal);
   if (const auto* const decentral = std::get_if<Decentral>(&plan.recipe))
     return decentral_worker(node, learner, checkpoints, replica,
                             decentral_options(plan, *decentral), &journal);

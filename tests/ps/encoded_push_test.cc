@@ -47,14 +47,14 @@ class EncodedServers : public testing::Test {
                            const char* consistency = "async") {
     auto run = std::make_unique<Run>();
     ServedJob job;
-    job.samples = samples;
+    job.task.samples = samples;
     job.problem = problem;
-    job.options.ps.consistency = parse_consistency(consistency);
-    job.options.ps.pulls = parse_encoding(pulls);
-    job.options.ps.copies = copies;
-    parse_encode(encode, job.options.encode);
-    job.options.encode.after = after;
-    job.options.epochs = 2;
+    job.recipe.ps.consistency = parse_consistency(consistency);
+    job.recipe.ps.pulls = parse_encoding(pulls);
+    job.recipe.ps.copies = copies;
+    parse_encode(encode, job.recipe.encode);
+    job.recipe.encode.after = after;
+    job.task.epochs = 2;
     Recorder recorder;
     recorder.observe(run->sent);
     Cluster cluster = served_cluster(job, servers, workers);

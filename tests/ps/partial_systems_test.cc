@@ -68,23 +68,23 @@ class PartialSystems : public testing::Test {
     std::map<std::string, std::uint64_t> probes;
   };
 
-  static ServedOptions like(const char* name) {
-    ServedOptions o{.batch = 6};
-    o.ps = std::get<Served>(find_system(name).recipe).ps;
+  static ServedSetup like(const char* name) {
+    ServedSetup o;
+    o.recipe.ps = std::get<Served>(find_system(name).recipe).ps;
     return o;
   }
-  std::unique_ptr<Run> run(ServedOptions options, std::size_t workers) {
+  std::unique_ptr<Run> run(const ServedSetup& setup, std::size_t workers) {
     auto run = std::make_unique<Run>();
     ServedJob job;
-    job.samples = samples;
+    job.task.samples = samples;
     job.problem = problem;
     job.other = other;
-    job.options = options;
-    const std::size_t servers = options.ps.servers;
+    job.take(setup);
+    const std::size_t servers = setup.recipe.ps.servers;
     const QuadraticLearner quadratic(problem);
     std::uint64_t seen = 0;
     job.after_read = [&](std::uint64_t version, std::span<const float> w) {
-      if (version * options.batch < samples / 2) return;
+      if (version * setup.task.batch < samples / 2) return;
       run->loss += quadratic.loss(w);
       ++seen;
     };
@@ -95,7 +95,7 @@ class PartialSystems : public testing::Test {
       host.cores = static_cast<unsigned>(on_host);
       host.memory = {.latency = 1us, .bytes_per_s = 1e10};
     }
-    job.options.hosts = (workers + on_host - 1) / on_host;
+    job.task.hosts = (workers + on_host - 1) / on_host;
     Recorder recorder;
     recorder.observe(run->pushes);
     World world(cluster, {.seed = kServedSeed, .recorder = &recorder});
@@ -118,31 +118,31 @@ class PartialSystems : public testing::Test {
 // ---- Special cases that equal other systems
 
 TEST_F(PartialSystems, AThresholdOfZeroIsAsgdBitForBit) {
-  ServedOptions zero = like("asgd");
-  zero.ps.filter = parse_filter("significant:0");
+  ServedSetup zero = like("asgd");
+  zero.recipe.ps.filter = parse_filter("significant:0");
   for (const std::size_t workers : {1, 4})
     EXPECT_EQ(run(zero, workers)->w, run(like("asgd"), workers)->w);
 }
 
 TEST_F(PartialSystems, ABudgetThatIsNeverSpentIsSspBitForBit) {
-  ServedOptions rich = like("ssp");
-  rich.ps.filter = parse_filter("magnitude:1e12");
+  ServedSetup rich = like("ssp");
+  rich.recipe.ps.filter = parse_filter("magnitude:1e12");
   EXPECT_EQ(run(rich, 1)->w, run(like("ssp"), 1)->w);
 }
 
 TEST_F(PartialSystems, CompressionChangesBytesAndNoBit) {
-  ServedOptions plain = like("asgd"), less = like("asgd");
-  less.ps.compress = true;
+  ServedSetup plain = like("asgd"), less = like("asgd");
+  less.recipe.ps.compress = true;
   EXPECT_EQ(run(less, 1)->w, run(plain, 1)->w);
 }
 
 // ---- bosen
 
 TEST_F(PartialSystems, BosenPushesNoMoreInAnyWindowThanRateTimesWindowAndBurst) {
-  ServedOptions o = like("bosen");
-  o.ps.filter = parse_filter("magnitude:20000:400");
+  ServedSetup o = like("bosen");
+  o.recipe.ps.filter = parse_filter("magnitude:20000:400");
   for (const std::size_t servers : {1, 3}) {
-    o.ps.servers = static_cast<std::uint32_t>(servers);
+    o.recipe.ps.servers = static_cast<std::uint32_t>(servers);
     const auto bosen = run(o, 4);
     ASSERT_EQ(bosen->pushes.by.size(), 4U);
     for (const auto& [node, pushes] : bosen->pushes.by) {
@@ -162,9 +162,9 @@ TEST_F(PartialSystems, BosenPushesNoMoreInAnyWindowThanRateTimesWindowAndBurst) 
 
 TEST_F(PartialSystems, BosenGetsMoreOutOfEachByteThanFifo) {
   samples = 1920;
-  ServedOptions bosen = like("bosen"), fifo = like("bosen");
-  bosen.ps.filter = parse_filter("magnitude:2000:400");
-  fifo.ps.filter = parse_filter("fifo:2000:400");
+  ServedSetup bosen = like("bosen"), fifo = like("bosen");
+  bosen.recipe.ps.filter = parse_filter("magnitude:2000:400");
+  fifo.recipe.ps.filter = parse_filter("fifo:2000:400");
   const auto first = run(bosen, 4), in_turn = run(fifo, 4);
   EXPECT_NEAR(static_cast<double>(first->pushes.bytes()),
               static_cast<double>(in_turn->pushes.bytes()),
@@ -174,8 +174,8 @@ TEST_F(PartialSystems, BosenGetsMoreOutOfEachByteThanFifo) {
 
 TEST_F(PartialSystems, ASmallerBudgetIsFewerBytesAndStillTrains) {
   samples = 1920;
-  ServedOptions rich = like("bosen"), poor = like("bosen");
-  poor.ps.filter = parse_filter("magnitude:2000:400");
+  ServedSetup rich = like("bosen"), poor = like("bosen");
+  poor.recipe.ps.filter = parse_filter("magnitude:2000:400");
   const auto all = run(rich, 4), some = run(poor, 4);
   EXPECT_LT(some->pushes.bytes() * 3, all->pushes.bytes());
   const std::vector<float> start(100, 0.0F);
@@ -187,9 +187,9 @@ TEST_F(PartialSystems, ASmallerBudgetIsFewerBytesAndStillTrains) {
 TEST_F(PartialSystems, GaiaSendsLessAndComesAsFar) {
   samples = 1920;
   problem.noise = 0.3;
-  ServedOptions gaia = like("gaia"), all = like("gaia");
-  gaia.ps.filter = filter::Significant{0.3};
-  all.ps.filter = filter::None{};
+  ServedSetup gaia = like("gaia"), all = like("gaia");
+  gaia.recipe.ps.filter = filter::Significant{0.3};
+  all.recipe.ps.filter = filter::None{};
   const auto some = run(gaia, 4), plain = run(all, 4);
   EXPECT_LT(some->pushes.bytes() * 2, plain->pushes.bytes());
   EXPECT_LT(loss(*some), 1.2 * loss(*plain));
@@ -198,9 +198,9 @@ TEST_F(PartialSystems, GaiaSendsLessAndComesAsFar) {
 TEST_F(PartialSystems, BetweenSitesOfGaiaGoesOnlyWhatIsSignificantOfTheirSum) {
   samples = 5760;
   problem.noise = 0.3;
-  ServedOptions gaia = like("gaia"), all = like("gaia");
-  gaia.ps.filter = filter::Significant{0.3};
-  all.ps.filter = filter::None{};
+  ServedSetup gaia = like("gaia"), all = like("gaia");
+  gaia.recipe.ps.filter = filter::Significant{0.3};
+  all.recipe.ps.filter = filter::None{};
   on_host = 3;
   const auto sites = run(gaia, 6), whole = run(all, 6);
   EXPECT_EQ(sites->pushes.by.size(), 2U) << "one worker speaks for each site";
@@ -212,8 +212,8 @@ TEST_F(PartialSystems, AReadWaitsForWhatWasAnnounced) {
   // A gradient arrives last: a worker that reads meanwhile misses it, or waits.
   problem.dimensions = Elements(20'000);
   samples = 240;
-  ServedOptions with = like("asgd"), without = like("asgd");
-  with.ps.barrier = true;
+  ServedSetup with = like("asgd"), without = like("asgd");
+  with.recipe.ps.barrier = true;
   EXPECT_LT(run(with, 4)->staleness.mean(), run(without, 4)->staleness.mean());
 }
 
@@ -223,8 +223,8 @@ TEST_F(PartialSystems, AServerThatTakesOverAsksForTheKeys) {
   // They are the same from push to push.
   SparseLearner sparse(problem);
   other = &sparse;
-  ServedOptions o = like("parameter-server");
-  o.ps.filter = parse_filter("significant:0");
+  ServedSetup o = like("parameter-server");
+  o.recipe.ps.filter = parse_filter("significant:0");
   const auto whole = run(o, 1);
   EXPECT_FALSE(whole->probes.contains("ps: the keys of a push were not known"));
   story = [](World& world) { world.at(Time(40ms), [&world] { world.kill(NodeId(0), false); }); };
@@ -236,8 +236,8 @@ TEST_F(PartialSystems, AServerThatTakesOverAsksForTheKeys) {
 TEST_F(PartialSystems, KeysThatStayTheSameCostNothing) {
   SparseLearner sparse(problem);
   other = &sparse;
-  ServedOptions o = like("asgd");
-  o.ps.filter = parse_filter("significant:0");
+  ServedSetup o = like("asgd");
+  o.recipe.ps.filter = parse_filter("significant:0");
   const auto one = run(o, 1);
   const std::uint64_t pushes = one->staleness.pushes;
   EXPECT_EQ(one->pushes.bytes(), pushes * (16 + 10 * 4) + 10 * 4) << "a list, once";

@@ -16,8 +16,8 @@ using namespace std::chrono_literals;
 class ServedGroups : public testing::Test {
  protected:
   ServedJob job;
-  ServedOptions& options = job.options;
-  ParameterServerOptions& ps = job.options.ps;
+  ServedSetup& setup = job;
+  ParameterServerOptions& ps = job.recipe.ps;
 
   // `each` workers on each host, then the servers, on hosts of their own.
   Cluster cluster(std::size_t hosts, std::size_t each, std::size_t servers) {
@@ -31,9 +31,9 @@ class ServedGroups : public testing::Test {
       host.memory = {.latency = 1us, .bytes_per_s = 1e10};
     }
     c.stragglers.resize(c.nodes.size());
-    options.workers = workers;
-    options.hosts = hosts;
-    options.shards = std::max<std::size_t>(1, servers);
+    setup.task.workers = workers;
+    setup.task.hosts = hosts;
+    setup.recipe.ps.servers = std::max<std::size_t>(1, servers);
     return c;
   }
   Outcome run(const Cluster& cluster) {
@@ -48,7 +48,7 @@ class ServedGroups : public testing::Test {
   const std::vector<float>& result() { return job.results[NodeId(0)]; }
   // All workers that finished have the same result.
   void expect_same_results() {
-    const auto last = NodeId(static_cast<std::uint32_t>(options.workers) - 1);
+    const auto last = NodeId(static_cast<std::uint32_t>(setup.task.workers) - 1);
     for (NodeId i{}; i < last; i = NodeId(i.value() + 1)) {
       if (!job.results.contains(i)) continue;
       EXPECT_EQ(job.results[i], job.results[last]) << "node " << i.value();
@@ -59,7 +59,7 @@ class ServedGroups : public testing::Test {
 // ---- mxnet-mpi: the systems that groups are equal to
 
 TEST_F(ServedGroups, OneGroupIsSynchronousBitForBit) {
-  options.epochs = 2;
+  setup.task.epochs = 2;
   ps.consistency = consistency::Synchronous{};
   run(cluster(1, 4, 1));
   const std::vector<float> expected = result();
@@ -83,7 +83,7 @@ TEST_F(ServedGroups, OfOneWorkerEachAreAsynchronousBitForBit) {
 
 TEST_F(ServedGroups, InStepAreOneWorkerOnTheGlobalBatch) {
   ps.consistency = consistency::Synchronous{};
-  options.epochs = 2;
+  setup.task.epochs = 2;
   // Two groups of six workers are not equal in size.
   for (const char* const groups : {"host", "2", "4"}) {
     ps.groups = parse_groups(groups);
@@ -94,15 +94,15 @@ TEST_F(ServedGroups, InStepAreOneWorkerOnTheGlobalBatch) {
 }
 
 TEST_F(ServedGroups, StalenessIsThatOfTheOtherGroups) {
-  job.samples = 4800;
+  job.task.samples = 4800;
   ps.groups = parse_groups("2");
   run(cluster(4, 2, 1));
   EXPECT_NEAR(job.measured.mean(), 3, 0.5) << "of four groups, not of eight workers";
 }
 
 TEST_F(ServedGroups, NobodyWaitsForAnotherGroup) {
-  job.samples = 2400;
-  options.ps = std::get<Served>(find_system("mxnet-mpi").recipe).ps;
+  job.task.samples = 2400;
+  setup.recipe.ps = std::get<Served>(find_system("mxnet-mpi").recipe).ps;
   Cluster uneven = cluster(2, 2, 1);
   uneven.stragglers[3] = {Straggler::Kind::Constant, 10};
   run(uneven);
@@ -135,9 +135,9 @@ TEST_F(ServedGroups, BytesLeavingAHostDoNotDependOnTheWorkersOnIt) {
   job.problem.dimensions = Elements(kN);
   for (const char* const consistency : {"synchronous", "async"})
     for (const std::size_t each : {1U, 2U, 4U}) {
-      options.ps = std::get<Served>(find_system("mxnet").recipe).ps;
+      setup.recipe.ps = std::get<Served>(find_system("mxnet").recipe).ps;
       ps.consistency = parse_consistency(consistency);
-      job.samples = kSteps * kHosts * each * options.batch;
+      job.task.samples = kSteps * kHosts * each * setup.task.batch;
       const Cluster c = cluster(kHosts, each, 1);
       Leaving leaving(c);
       Recorder recorder;
@@ -154,7 +154,7 @@ TEST_F(ServedGroups, MessagesOfAStepAreThoseOfTheLeaderAndFourOfEachOtherMember)
   constexpr std::uint64_t kGroups = 2, kEach = 3, kServers = 2, kMore = 10;
   ps.groups = parse_groups("host");
   const auto messages = [&](std::uint64_t steps) {
-    job.samples = steps * kGroups * kEach * options.batch;
+    job.task.samples = steps * kGroups * kEach * setup.task.batch;
     return run(cluster(kGroups, kEach, kServers)).messages;
   };
   const std::uint64_t leader = 4 * kServers, others = 4 * (kEach - 1);
@@ -164,7 +164,7 @@ TEST_F(ServedGroups, MessagesOfAStepAreThoseOfTheLeaderAndFourOfEachOtherMember)
 // ---- hierarchical: a tree of servers
 
 TEST_F(ServedGroups, TheStalenessBoundHoldsEndToEnd) {
-  job.samples = 3600;
+  job.task.samples = 3600;
   for (const std::uint32_t write_back : {1U, 4U}) {
     ps = std::get<Served>(find_system("hierarchical").recipe).ps;
     ps.write_back = write_back;
@@ -177,7 +177,7 @@ TEST_F(ServedGroups, TheStalenessBoundHoldsEndToEnd) {
     run(world);
     EXPECT_TRUE(bound->violations().empty()) << bound->violations().front();
     // The parameters with which each member computed, and those that the leaders read.
-    EXPECT_GT(bound->seen(), job.samples / options.batch);
+    EXPECT_GT(bound->seen(), job.task.samples / setup.task.batch);
     // There are two other groups: each may be a round behind when this one reads, and two ahead
     // when it pushes.
     EXPECT_LE(job.measured.most, 2U * 3);
@@ -186,14 +186,14 @@ TEST_F(ServedGroups, TheStalenessBoundHoldsEndToEnd) {
 }
 
 TEST_F(ServedGroups, AProxyWritesBackOnceForAllStepsOfItsMembers) {
-  job.samples = 2400;
+  job.task.samples = 2400;
   ps = std::get<Served>(find_system("hierarchical").recipe).ps;
   run(cluster(2, 2, 1));
-  EXPECT_EQ(job.measured.pushes, job.samples / (options.batch * 2 * ps.write_back));
+  EXPECT_EQ(job.measured.pushes, job.task.samples / (setup.task.batch * 2 * ps.write_back));
 }
 
 TEST_F(ServedGroups, BehindAProxyNobodyWaitsForASlowMember) {
-  job.samples = 2400;
+  job.task.samples = 2400;
   ps = std::get<Served>(find_system("hierarchical").recipe).ps;
   Cluster uneven = cluster(1, 3, 1);
   uneven.stragglers[2] = {Straggler::Kind::Constant, 4};
@@ -209,14 +209,14 @@ TEST_F(ServedGroups, AProxyMovesAsTheServersWill) {
   ps.groups = parse_groups("1");
   ps.write_back = 4;
   run(cluster(1, 1, 1));
-  options.eta /= 4;
-  job.expect_near(NodeId(0), options.batch);
+  setup.task.eta /= 4;
+  job.expect_near(NodeId(0), setup.task.batch);
 }
 
 // ---- Losses
 
 TEST_F(ServedGroups, TheRoundOfALostMemberIsEndedByTheOthers) {
-  job.samples = 1200;
+  job.task.samples = 1200;
   ps.groups = parse_groups("host");
   World world(cluster(2, 3, 1), {.seed = kServedSeed});
   world.at(Time(80ms), [&] { world.kill(NodeId(1), false); });
@@ -226,7 +226,7 @@ TEST_F(ServedGroups, TheRoundOfALostMemberIsEndedByTheOthers) {
 }
 
 TEST_F(ServedGroups, AfterTheirLeaderMembersGoOnWithTheNext) {
-  job.samples = 1200;
+  job.task.samples = 1200;
   ps.groups = parse_groups("host");
   World world(cluster(2, 3, 1), {.seed = kServedSeed});
   world.at(Time(80ms), [&] { world.kill(NodeId(0), false); });
@@ -237,7 +237,7 @@ TEST_F(ServedGroups, AfterTheirLeaderMembersGoOnWithTheNext) {
 }
 
 TEST_F(ServedGroups, ALeaderThatComesBackLeadsAgain) {
-  job.samples = 2400;
+  job.task.samples = 2400;
   ps.groups = parse_groups("host");
   World world(cluster(2, 3, 1), {.seed = kServedSeed});
   world.at(Time(80ms), [&] { world.kill(NodeId(0), false); });

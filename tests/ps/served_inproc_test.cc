@@ -13,8 +13,8 @@ namespace {
 // Servers first, then workers.
 InprocOptions nodes(ServedJob& job, std::size_t servers, std::size_t workers, std::size_t loops) {
   job.keeps = false;
-  job.options.workers = workers;
-  job.options.shards = std::max<std::size_t>(1, servers);
+  job.task.workers = workers;
+  job.recipe.ps.servers = std::max<std::size_t>(1, servers);
   InprocOptions options;
   options.nodes = servers + workers;
   options.loops = loops;
@@ -37,7 +37,7 @@ std::map<NodeEnd::How, int> run(ServedJob& job, const InprocOptions& options) {
 TEST(ServedInproc, OneWorkerIsSequentialSgd) {
   for (const std::size_t servers : {0U, 1U, 3U}) {
     ServedJob job;
-    job.options.epochs = 2;
+    job.task.epochs = 2;
     auto ends = run(job, nodes(job, servers, 1, 2));
     EXPECT_EQ(ends[NodeEnd::How::Returned], static_cast<int>(servers) + 1);
     job.expect_near(NodeId(static_cast<std::uint32_t>(servers)), 6);
@@ -48,8 +48,8 @@ TEST(ServedInproc, EveryConsistencyEndsWithTheSameParametersEverywhere) {
   for (const char* const consistency :
        {"synchronous", "async", "bounded:2", "softsync:2", "value:0.5", "reject:3", "backup:1"}) {
     ServedJob job;
-    job.options.ps.consistency = parse_consistency(consistency);
-    job.options.epochs = 2;
+    job.recipe.ps.consistency = parse_consistency(consistency);
+    job.task.epochs = 2;
     auto ends = run(job, nodes(job, 2, 3, 2));
     EXPECT_EQ(ends[NodeEnd::How::Returned], 5) << consistency;
     EXPECT_EQ(job.results[NodeId(2)], job.results[NodeId(3)]) << consistency;
@@ -59,9 +59,9 @@ TEST(ServedInproc, EveryConsistencyEndsWithTheSameParametersEverywhere) {
 
 TEST(ServedInproc, AServerIsKilledAndTheNextHolderServes) {
   ServedJob job;
-  job.options.ps.consistency = consistency::Synchronous{};
-  job.options.ps.copies = 2;
-  job.samples = 2400;
+  job.recipe.ps.consistency = consistency::Synchronous{};
+  job.recipe.ps.copies = 2;
+  job.task.samples = 2400;
   const InprocOptions options = nodes(job, 3, 4, 2);
   SimDisk disk(kServedSeed);
   InprocWorld world(
@@ -84,9 +84,9 @@ TEST(ServedInproc, GroupsOfWorkersEndWithTheSameParametersEverywhere) {
   for (const char* const groups : {"host", "2"})
     for (const std::uint32_t write_back : {1U, 3U}) {
       ServedJob job;
-      job.options.ps.groups = parse_groups(groups);
-      job.options.ps.write_back = write_back;
-      job.options.epochs = 2;
+      job.recipe.ps.groups = parse_groups(groups);
+      job.recipe.ps.write_back = write_back;
+      job.task.epochs = 2;
       auto ends = run(job, nodes(job, 2, 4, 3));
       EXPECT_EQ(ends[NodeEnd::How::Returned], 6) << groups;
       for (std::uint32_t worker = 3; worker < 6; ++worker)
@@ -96,8 +96,8 @@ TEST(ServedInproc, GroupsOfWorkersEndWithTheSameParametersEverywhere) {
 
 TEST(ServedInproc, ALeaderIsKilledAndItsGroupGoesOn) {
   ServedJob job;
-  job.options.ps.groups = parse_groups("host");
-  job.samples = 4800;
+  job.recipe.ps.groups = parse_groups("host");
+  job.task.samples = 4800;
   const InprocOptions options = nodes(job, 1, 4, 3);
   SimDisk disk(kServedSeed);
   InprocWorld world(

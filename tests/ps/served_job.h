@@ -17,14 +17,17 @@ namespace shoal {
 
 inline constexpr Seed kServedSeed{11};
 
-struct ServedJob {
-  ServedJob() { options.ps.consistency = consistency::Async{}; }
+struct ServedSetup {
+  TrainingTask task{.samples = 240, .batch = 6, .epochs = 1, .evaluate = false};
+  Served recipe{};
+};
 
-  ServedOptions options{.batch = 6};
+struct ServedJob : ServedSetup {
+  ServedJob() { recipe.ps.consistency = consistency::Async{}; }
+
   QuadraticOptions problem{.seed = kServedSeed, .dimensions = Elements(100)};
   Learner* other = nullptr;  // replaces the quadratic
-  std::uint64_t samples = 240;
-  bool keeps = true;  // checkpoints; false if threads cannot share a disk
+  bool keeps = true;         // checkpoints; false if threads cannot share a disk
   // By worker. Nodes may run on several threads.
   std::mutex mutex;
   std::map<NodeId, std::vector<float>> results;
@@ -38,6 +41,12 @@ struct ServedJob {
   // Called with the worker, and the number of its steps so far.
   std::function<void(NodeId, std::size_t)> after_step = {};
 
+  // All but the number of samples.
+  void take(const ServedSetup& setup) {
+    const std::uint64_t samples = task.samples;
+    static_cast<ServedSetup&>(*this) = setup;
+    task.samples = samples;
+  }
   NodeProgram program() {
     return [this](Node& node) { return run(node); };
   }
@@ -90,12 +99,12 @@ struct ServedJob {
   Task<void> run(Node& node) {
     QuadraticLearner quadratic(problem);
     Learner& learner = other != nullptr ? *other : static_cast<Learner&>(quadratic);
-    Replica replica(node.endpoint, learner, Ledger(kServedSeed, samples), slots(options.rule));
+    Replica replica(node.endpoint, learner, Ledger(kServedSeed, task.samples), slots(task.rule));
     FolderCheckpointStore snapshots(node, "checkpoint", learner.layout());
     NoCheckpointStore nothing;
     CheckpointStore& checkpoints = keeps ? static_cast<CheckpointStore&>(snapshots) : nothing;
     Told told(*this, node, replica);
-    co_await served_node(node, learner, checkpoints, replica, options, &told);
+    co_await served_node(node, learner, checkpoints, replica, task, recipe, &told);
     const std::span<float> w = replica.parameters().data();
     const std::lock_guard lock(mutex);
     results[node.id].assign(w.begin(), w.end());
@@ -103,15 +112,15 @@ struct ServedJob {
 
   std::vector<float> sequential(std::uint64_t batch) const {
     const QuadraticLearner learner(problem);
-    Ledger ledger(kServedSeed, samples);
+    Ledger ledger(kServedSeed, task.samples);
     std::vector<float> w(problem.dimensions.value(), 0.0F);
-    for (std::uint64_t done = 0; done < samples * options.epochs;) {
+    for (std::uint64_t done = 0; done < task.samples * task.epochs;) {
       const Share share = ledger.deal(NodeId(0), Incarnation(1), batch);
       std::vector<float> g(w.size(), 0.0F);
       learner.add_gradients(w, ledger.samples(share), 0, g);
       const float scale = 1 / static_cast<float>(share.n);
       for (std::size_t i = 0; i < w.size(); ++i)
-        w[i] -= static_cast<float>(options.eta) * (g[i] * scale);
+        w[i] -= static_cast<float>(task.eta) * (g[i] * scale);
       ledger.settle(share, SampleEnd::Applied);
       done += share.n;
     }
@@ -125,8 +134,8 @@ inline Cluster served_cluster(ServedJob& job, std::size_t servers, std::size_t w
   Cluster c = Cluster::uniform(servers + workers, {.latency = 100us, .bytes_per_s = 1e8});
   c.ns_per_element = {1e4, 4e4, 1e2, 1e2, 0, 0, 0, 0};
   for (std::size_t i = 0; i < servers; ++i) c.nodes[i].role = Role::Server;
-  job.options.workers = workers;
-  job.options.shards = std::max<std::size_t>(1, servers);
+  job.task.workers = workers;
+  job.recipe.ps.servers = std::max<std::size_t>(1, servers);
   return c;
 }
 

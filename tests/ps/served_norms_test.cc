@@ -18,12 +18,12 @@ Rule clipped(RuleKind kind, double norm) {
 class ServedNorms : public testing::Test {
  protected:
   ServedNorms() {
-    job.options.ps.consistency = consistency::Synchronous{};
-    job.options.eta = 0.02;
-    job.samples = 120;
+    job.recipe.ps.consistency = consistency::Synchronous{};
+    job.task.eta = 0.02;
+    job.task.samples = 120;
   }
   std::vector<float> run(Rule rule, std::size_t servers, std::size_t workers) {
-    job.options.rule = rule;
+    job.task.rule = rule;
     World world(served_cluster(job, servers, workers), {.seed = kServedSeed});
     run_served(job, world);
     return job.results[NodeId(static_cast<std::uint32_t>(servers))];
@@ -56,7 +56,7 @@ TEST_F(ServedNorms, WhatIsLongerThanTheBoundIsClippedAndNothingElse) {
 
 // The next head repeats the lost one's measurements, or takes them from the record.
 TEST_F(ServedNorms, AServerIsKilledAndTheCopiesGoOnWithTheSameBits) {
-  job.options.ps.copies = 2;
+  job.recipe.ps.copies = 2;
   for (const Rule& rule : rules) {
     const std::vector<float> expected = run(rule, 3, 3);
     for (const Duration at : {10ms, 17ms, 23ms}) {

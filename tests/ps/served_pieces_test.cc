@@ -19,9 +19,9 @@ class ServedPieces : public testing::Test {
  protected:
   ServedPieces() {
     job.problem.dimensions = kFourPieces;
-    job.options.batch = 2;
+    job.task.batch = 2;
     job.keeps = false;
-    job.samples = 16;
+    job.task.samples = 16;
   }
   ServedJob job;
 };
@@ -42,7 +42,7 @@ TEST_F(ServedPieces, AreAllOfTheRangeInOrder) {
 }
 
 TEST_F(ServedPieces, InStepEqualOneWorkerOnTheGlobalBatch) {
-  job.options.ps.consistency = consistency::Synchronous{};
+  job.recipe.ps.consistency = consistency::Synchronous{};
   World world(served_cluster(job, 1, 2), {.seed = kServedSeed});
   run_served(job, world);
   job.expect_near(NodeId(1), 4);
@@ -57,7 +57,7 @@ TEST_F(ServedPieces, AreOfOneVersionWhoeverElsePushes) {
     if (first.empty()) first.assign(w.begin(), w.end());
     EXPECT_TRUE(std::ranges::equal(first, w)) << "two have read version " << version;
   };
-  job.options.ps.consistency = parse_consistency("bounded:2");
+  job.recipe.ps.consistency = parse_consistency("bounded:2");
   World world(served_cluster(job, 1, 3), {.seed = kServedSeed});
   run_served(job, world);
   EXPECT_GT(seen.size(), 3U);
@@ -66,9 +66,9 @@ TEST_F(ServedPieces, AreOfOneVersionWhoeverElsePushes) {
 
 // The update takes as long as the way back. Without overlap a step would take both.
 TEST_F(ServedPieces, ComeWhileTheUpdateGoesOn) {
-  job.options.ps.consistency = consistency::Synchronous{};
+  job.recipe.ps.consistency = consistency::Synchronous{};
   job.problem.dimensions = kPiece * 8;
-  job.samples = 6;
+  job.task.samples = 6;
   Cluster cluster = served_cluster(job, 1, 1);
   const double bytes = 4 * static_cast<double>(job.problem.dimensions.value());
   cluster.ns_per_element = {};
@@ -84,8 +84,8 @@ TEST_F(ServedPieces, ComeWhileTheUpdateGoesOn) {
 }
 
 TEST_F(ServedPieces, AServerIsKilledWhileItsParametersAreRead) {
-  job.options.ps.consistency = consistency::Synchronous{};
-  job.options.ps.copies = 2;
+  job.recipe.ps.consistency = consistency::Synchronous{};
+  job.recipe.ps.copies = 2;
   World whole(served_cluster(job, 2, 2), {.seed = kServedSeed});
   run_served(job, whole);
   const std::vector<float> expected = job.results[NodeId(2)];
@@ -106,10 +106,10 @@ TEST_F(ServedPieces, AServerIsKilledWhileItsParametersAreRead) {
 // The same sources between threads, which read in place.
 TEST_F(ServedPieces, BetweenThreads) {
   for (const char* const consistency : {"synchronous", "async"}) {
-    job.options.ps.consistency = parse_consistency(consistency);
+    job.recipe.ps.consistency = parse_consistency(consistency);
     job.keeps = false;
-    job.options.workers = 2;
-    job.options.shards = 1;
+    job.task.workers = 2;
+    job.recipe.ps.servers = 1;
     InprocOptions options;
     options.nodes = 3;
     options.loops = 3;
@@ -122,7 +122,7 @@ TEST_F(ServedPieces, BetweenThreads) {
     for (const NodeEnd& end : world.run(job.program()))
       EXPECT_EQ(end.how, NodeEnd::How::Returned) << consistency;
     EXPECT_EQ(job.results[NodeId(1)], job.results[NodeId(2)]) << consistency;
-    if (job.options.ps.consistency == Consistency(consistency::Synchronous{}))
+    if (job.recipe.ps.consistency == Consistency(consistency::Synchronous{}))
       job.expect_near(NodeId(1), 4);
   }
 }

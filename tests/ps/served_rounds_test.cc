@@ -14,13 +14,13 @@ using namespace std::chrono_literals;
 class Rounds : public testing::Test {
  protected:
   Rounds() {
-    job.options.ps.consistency = consistency::Synchronous{};
-    job.options.rule = default_rule(RuleKind::Momentum);
-    job.options.eta = 0.02;
-    job.options.epochs = 2;
-    job.options.logical = 8;
-    job.options.round_batch = 21;
-    job.samples = 100;
+    job.recipe.ps.consistency = consistency::Synchronous{};
+    job.task.rule = default_rule(RuleKind::Momentum);
+    job.task.eta = 0.02;
+    job.task.epochs = 2;
+    job.recipe.shards = 8;
+    job.task.global_batch = 21;
+    job.task.samples = 100;
   }
   // A step of three workers takes some 35 ms, and there are ten.
   Outcome run(std::size_t servers, std::size_t workers, const std::function<void(World&)>& faults) {
@@ -55,7 +55,7 @@ TEST_F(Rounds, TheBitsOfOneWorker) {
 
 TEST_F(Rounds, ALostServerWithACopyChangesNoBit) {
   const std::vector<float> expected = undisturbed();
-  job.options.ps.copies = 2;
+  job.recipe.ps.copies = 2;
   for (const auto when : {20ms, 61ms, 133ms}) {
     const Outcome outcome =
         run(3, 3, [&](World& w) { w.at(Time(when), [&w] { w.kill(NodeId(1), false); }); });
@@ -119,7 +119,7 @@ TEST_F(Rounds, AStepWhoseWorkersAreAllLostIsMadeByWhoIsNew) {
 }
 
 TEST_F(Rounds, NormsAreRefusedWithTheReason) {
-  job.options.rule.clip_norm = 1;
+  job.task.rule.clip_norm = 1;
   World world(served_cluster(job, 1, 2), {.seed = kServedSeed});
   const Outcome outcome = world.run(job.program());
   ASSERT_FALSE(outcome.errors.empty());

@@ -16,7 +16,7 @@ Outcome run_workers(std::size_t workers) {
   PhantomLearner phantom({{"layer", Elements(4'000'000), Elements(10), Elements(20)}});
   job.other = &phantom;
   job.keeps = false;
-  job.samples = workers * job.options.batch * kStepsEach;
+  job.task.samples = workers * job.task.batch * kStepsEach;
   Cluster cluster = served_cluster(job, 4, workers);
   cluster.timing_only = true;
   cluster.ns_per_element = {1e4, 1e4, 0.1, 0.1, 0, 0, 0, 0};

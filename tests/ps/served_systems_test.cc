@@ -27,20 +27,20 @@ class Systems : public testing::Test {
     }
   };
 
-  static ServedOptions like(const char* name) {
-    ServedOptions o{.batch = 6};
-    o.ps = std::get<Served>(find_system(name).recipe).ps;
-    if (find_system(name).optimizer == "adagrad") o.rule = parse_rule("adagrad");
+  static ServedSetup like(const char* name) {
+    ServedSetup o;
+    o.recipe.ps = std::get<Served>(find_system(name).recipe).ps;
+    if (find_system(name).optimizer == "adagrad") o.task.rule = parse_rule("adagrad");
     return o;
   }
   // One server, or the system's number; the last worker is `slow` times slower.
-  Run run(ServedOptions options, std::size_t workers, double slow = 1, Seed seed = kServedSeed) {
+  Run run(const ServedSetup& setup, std::size_t workers, double slow = 1, Seed seed = kServedSeed) {
     ServedJob job;
-    job.samples = samples;
+    job.task.samples = samples;
     job.problem = problem;
     job.other = learner;
-    job.options = options;
-    const std::size_t servers = options.ps.servers;
+    job.take(setup);
+    const std::size_t servers = setup.recipe.ps.servers;
     Cluster cluster = served_cluster(job, servers, workers);
     cluster.stragglers.resize(servers + workers);
     if (slow > 1) cluster.stragglers.back() = {Straggler::Kind::Constant, slow};
@@ -68,29 +68,29 @@ class Systems : public testing::Test {
 // ---- downpour
 
 TEST_F(Systems, DownpourPushesOnceForSeveralSteps) {
-  ServedOptions o = like("downpour");
-  o.ps.warm_start = 0;
+  ServedSetup o = like("downpour");
+  o.recipe.ps.warm_start = 0;
   const Run every = run(o, 4);
   EXPECT_NEAR(static_cast<double>(every.staleness.pushes), 480.0 / 6 / 2, 4);
-  o.ps.push_every = 1;
-  o.ps.fetch = fetch::Every{1};
+  o.recipe.ps.push_every = 1;
+  o.recipe.ps.fetch = fetch::Every{1};
   const Run one = run(o, 4);
   EXPECT_EQ(one.staleness.pushes, 480U / 6);
   EXPECT_LT(every.messages, one.messages);
 }
 
 TEST_F(Systems, DownpourWithOneWorkerThatPushesAndFetchesEveryStepIsSgd) {
-  ServedOptions o = like("downpour");
-  o.rule = Rule();
-  o.ps.push_every = 1;
-  o.ps.fetch = fetch::Every{1};
-  ServedOptions plain{.batch = 6};
+  ServedSetup o = like("downpour");
+  o.task.rule = Rule();
+  o.recipe.ps.push_every = 1;
+  o.recipe.ps.fetch = fetch::Every{1};
+  ServedSetup plain;
   EXPECT_EQ(run(o, 1).w, run(plain, 1).w);
 }
 
 TEST_F(Systems, DownpourBeginsWithOneWorker) {
-  ServedOptions o = like("downpour");
-  o.ps.warm_start = 10;
+  ServedSetup o = like("downpour");
+  o.recipe.ps.warm_start = 10;
   const Run warm = run(o, 4);
   EXPECT_GT(warm.steps.at(NodeId(2)).front(), warm.steps.at(NodeId(1))[15])
       << "ten updates of two steps each are made before the second worker begins";
@@ -98,11 +98,11 @@ TEST_F(Systems, DownpourBeginsWithOneWorker) {
 
 TEST_F(Systems, AWorkerThatReadsSeldomMovesAloneInBetween) {
   // With one worker the server's steps follow the worker's own: both give the same result.
-  ServedOptions o{.batch = 6};
-  o.ps.consistency = consistency::Async{};
+  ServedSetup o;
+  o.recipe.ps.consistency = consistency::Async{};
   const Run always = run(o, 1);
-  o.ps.fetch = fetch::Every{8};
-  o.ps.push_every = 1;
+  o.recipe.ps.fetch = fetch::Every{8};
+  o.recipe.ps.push_every = 1;
   const Run seldom = run(o, 1);
   ASSERT_EQ(always.w.size(), seldom.w.size());
   for (std::size_t i = 0; i < always.w.size(); ++i) ASSERT_NEAR(always.w[i], seldom.w[i], 1e-5);
@@ -118,18 +118,18 @@ TEST_F(Systems, PetuumIsLessStaleThanSsp) {
 }
 
 TEST_F(Systems, SspReadsOnlyWhenItMust) {
-  ServedOptions always = like("ssp");
-  always.ps.fetch = Fetch();
+  ServedSetup always = like("ssp");
+  always.recipe.ps.fetch = Fetch();
   EXPECT_LT(run(like("ssp"), 4).messages, run(always, 4).messages * 0.9);
 }
 
 TEST_F(Systems, NobodyWaitsWhileTheSpreadIsWithinTheBound) {
   // Workers of one speed are never more than a step apart.
-  ServedOptions free = like("ssp");
-  free.ps.consistency = consistency::Async{};
-  free.ps.fetch = Fetch();
-  ServedOptions bound = free;
-  bound.ps.consistency = consistency::Bounded(3);
+  ServedSetup free = like("ssp");
+  free.recipe.ps.consistency = consistency::Async{};
+  free.recipe.ps.fetch = Fetch();
+  ServedSetup bound = free;
+  bound.recipe.ps.consistency = consistency::Bounded(3);
   const auto last = [](const Run& r) { return r.steps.at(NodeId(1)).back(); };
   EXPECT_LE(last(run(bound, 4)), last(run(free, 4)) + 5ms);
 }
@@ -146,19 +146,19 @@ TEST_F(Systems, OfThePushesThatWaitTheOneFurthestBehindGoesFirst) {
 
 TEST_F(Systems, LateUpdatesCountLessWithDynsgdAndItsLossIsLowerThanSsps) {
   samples = 1800;
-  ServedOptions ssp = like("ssp");
-  ssp.ps.fetch = Fetch();
-  ssp.ps.consistency = consistency::Bounded(8);
-  ssp.eta = 0.4;
-  ServedOptions dynsgd = like("dynsgd");
-  dynsgd.ps.consistency = consistency::Bounded(8);
-  dynsgd.eta = 0.4;
+  ServedSetup ssp = like("ssp");
+  ssp.recipe.ps.fetch = Fetch();
+  ssp.recipe.ps.consistency = consistency::Bounded(8);
+  ssp.task.eta = 0.4;
+  ServedSetup dynsgd = like("dynsgd");
+  dynsgd.recipe.ps.consistency = consistency::Bounded(8);
+  dynsgd.task.eta = 0.4;
   EXPECT_LT(loss(run(dynsgd, 6, 4)), loss(run(ssp, 6, 4)));
 }
 
 TEST_F(Systems, WithOneWorkerEveryWeightIsOne) {
-  ServedOptions plain{.batch = 6};
-  plain.ps.consistency = consistency::Async{};
+  ServedSetup plain;
+  plain.recipe.ps.consistency = consistency::Async{};
   const std::vector<float> expected = run(plain, 1).w;
   EXPECT_EQ(run(like("dynsgd"), 1).w, expected);
   EXPECT_EQ(run(like("consgd"), 1).w, expected);
@@ -167,18 +167,18 @@ TEST_F(Systems, WithOneWorkerEveryWeightIsOne) {
 // ---- dc-asgd
 
 TEST_F(Systems, WithoutDelayDcAsgdIsSgdBitForBit) {
-  ServedOptions plain{.batch = 6};
-  plain.ps.consistency = consistency::Async{};
+  ServedSetup plain;
+  plain.recipe.ps.consistency = consistency::Async{};
   const std::vector<float> expected = run(plain, 1).w;
   EXPECT_EQ(run(like("dc-asgd"), 1).w, expected);
-  ServedOptions adaptive = like("dc-asgd");
-  adaptive.ps.compensation = compensation::Adaptive{2};
+  ServedSetup adaptive = like("dc-asgd");
+  adaptive.recipe.ps.compensation = compensation::Adaptive{2};
   EXPECT_EQ(run(adaptive, 1).w, expected);
 }
 
 TEST_F(Systems, LambdaIsWhatSetsDcAsgdApartFromAsgd) {
-  ServedOptions none = like("dc-asgd");
-  none.ps.compensation = compensation::Constant{0};
+  ServedSetup none = like("dc-asgd");
+  none.recipe.ps.compensation = compensation::Constant{0};
   EXPECT_EQ(run(none, 4).w, run(like("asgd"), 4).w);
   EXPECT_NE(run(like("dc-asgd"), 4).w, run(like("asgd"), 4).w);
 }
@@ -190,9 +190,9 @@ TEST_F(Systems, OnSoftmaxRegressionDcAsgdIsNearerToTheSequentialPath) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     SoftmaxLearner softmax{Seed(seed)};
     learner = &softmax;
-    ServedOptions asgd = like("asgd"), dc = like("dc-asgd");
-    asgd.eta = dc.eta = 0.5;
-    dc.ps.compensation = compensation::Constant{1};
+    ServedSetup asgd = like("asgd"), dc = like("dc-asgd");
+    asgd.task.eta = dc.task.eta = 0.5;
+    dc.recipe.ps.compensation = compensation::Constant{1};
     const std::vector<float> path = run(asgd, 1).w;
     const auto distance = [&](const Run& r) {
       double sum = 0;
@@ -218,11 +218,11 @@ TEST_F(Systems, LateGradientsAreAMomentumOfOneMinusOneOverP) {
   std::vector<double> sum(kSteps + 2, 0), seen(kSteps + 2, 0);
   for (std::uint64_t seed = 1; seed <= kRuns; ++seed) {
     ServedJob job;
-    job.samples = samples;
+    job.task.samples = samples;
     job.problem = problem;
-    job.options = like("asgd");
-    job.options.batch = 1;
-    job.options.eta = 0.2;
+    job.take(like("asgd"));
+    job.task.batch = 1;
+    job.task.eta = 0.2;
     job.after_read = [&](std::uint64_t version, std::span<const float> w) {
       if (version >= sum.size()) return;
       sum[version] += (w[0] - quadratic.optimum()[0]) / -quadratic.optimum()[0];
@@ -253,11 +253,11 @@ TEST_F(Systems, LateGradientsAreAMomentumOfOneMinusOneOverP) {
 TEST_F(Systems, AtManyWorkersALowerMomentumIsBetter) {
   samples = 4800;
   noise = 0.5;
-  ServedOptions lowered = like("async-momentum");
-  lowered.rule = parse_rule("momentum");
-  lowered.eta = 0.05;
-  ServedOptions alone = lowered;
-  alone.ps.lower_momentum = false;
+  ServedSetup lowered = like("async-momentum");
+  lowered.task.rule = parse_rule("momentum");
+  lowered.task.eta = 0.05;
+  ServedSetup alone = lowered;
+  alone.recipe.ps.lower_momentum = false;
   EXPECT_LT(loss(run(lowered, 16)), loss(run(alone, 16)));
 }
 
@@ -267,8 +267,8 @@ TEST_F(Systems, StalenessOfSoftsyncIsAboutN) {
   samples = 19'200;
   noise = 0.05;
   for (const std::uint64_t n : {1, 2, 4, 8}) {
-    ServedOptions o = like("rudra");
-    o.ps.consistency = consistency::Softsync(n);
+    ServedSetup o = like("rudra");
+    o.recipe.ps.consistency = consistency::Softsync(n);
     const Staleness s = run(o, 8).staleness;
     const auto expected = static_cast<double>(n);
     EXPECT_GE(s.mean(), 0.8 * expected) << n;
@@ -280,9 +280,9 @@ TEST_F(Systems, StalenessOfSoftsyncIsAboutN) {
 }
 
 TEST_F(Systems, SoftsyncOfAsManyAsThereAreWorkersIsAsynchronous) {
-  ServedOptions soft = like("rudra"), async = like("asgd");
-  soft.ps.consistency = consistency::Softsync(4);
-  soft.eta = 4 * async.eta;  // It takes a step of eta / n.
+  ServedSetup soft = like("rudra"), async = like("asgd");
+  soft.recipe.ps.consistency = consistency::Softsync(4);
+  soft.task.eta = 4 * async.task.eta;  // It takes a step of eta / n.
   EXPECT_EQ(run(soft, 4).w, run(async, 4).w);
 }
 
@@ -291,10 +291,10 @@ TEST_F(Systems, SoftsyncOfAsManyAsThereAreWorkersIsAsynchronous) {
 TEST_F(Systems, PushedFactorsComeToWhatPushedGradientsDo) {
   SoftmaxLearner softmax{Seed(1)};
   learner = &softmax;
-  ServedOptions factors = like("project-adam");
-  factors.batch = 1;
-  ServedOptions gradients = factors;
-  gradients.ps.push = PushForm::Gradients;
+  ServedSetup factors = like("project-adam");
+  factors.task.batch = 1;
+  ServedSetup gradients = factors;
+  gradients.recipe.ps.push = PushForm::Gradients;
   for (const std::size_t workers : {1, 4}) {
     const std::vector<float> expected = run(gradients, workers).w;
     const std::vector<float> formed = run(factors, workers).w;
@@ -307,9 +307,9 @@ TEST_F(Systems, PushedFactorsComeToWhatPushedGradientsDo) {
 // ---- Backup workers
 
 TEST_F(Systems, OfAStepTheFirstWorkersCount) {
-  ServedOptions o{.batch = 6};
-  o.ps.servers = 1;
-  o.ps.consistency = parse_consistency("backup:1");
+  ServedSetup o;
+  o.recipe.ps.servers = 1;
+  o.recipe.ps.consistency = parse_consistency("backup:1");
   const auto step_s = [](const Run& r) {
     const std::vector<Time>& done = r.steps.at(NodeId(1));
     return seconds(done[8] - done[2]) / 6;
@@ -318,7 +318,7 @@ TEST_F(Systems, OfAStepTheFirstWorkersCount) {
   EXPECT_EQ(backup.staleness.most, 0U);
   // The slow worker's are dropped while the others are at work: four pushes of each step count.
   EXPECT_LT(backup.staleness.pushes, 480U / 6);
-  o.ps.consistency = parse_consistency("synchronous");
+  o.recipe.ps.consistency = parse_consistency("synchronous");
   const Run even = run(o, 5);
   const Run slow = run(o, 5, 5);
   EXPECT_LT(step_s(backup), 1.1 * step_s(even));
@@ -328,8 +328,8 @@ TEST_F(Systems, OfAStepTheFirstWorkersCount) {
 // ---- reject-stale, singa
 
 TEST_F(Systems, WhatIsTooLateIsDroppedAndNeverApplied) {
-  ServedOptions o = like("reject-stale");
-  o.ps.consistency = consistency::Reject(1);
+  ServedSetup o = like("reject-stale");
+  o.recipe.ps.consistency = consistency::Reject(1);
   const Run rejecting = run(o, 6);
   EXPECT_LE(rejecting.staleness.most, 1U);
   EXPECT_LT(rejecting.staleness.pushes, 480U / 6);
@@ -338,8 +338,8 @@ TEST_F(Systems, WhatIsTooLateIsDroppedAndNeverApplied) {
 TEST_F(Systems, SingaIsInStepOrNotByOneSetting) {
   const Run in_step = run(like("singa"), 4);
   EXPECT_EQ(in_step.staleness.most, 0U);
-  ServedOptions async = like("singa");
-  async.ps.consistency = consistency::Async{};
+  ServedSetup async = like("singa");
+  async.recipe.ps.consistency = consistency::Async{};
   EXPECT_GT(run(async, 4).staleness.mean(), 1);
 }
 

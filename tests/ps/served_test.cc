@@ -8,10 +8,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class Served : public testing::Test {
+class ServedStory : public testing::Test {
  protected:
   ServedJob job;
-  ServedOptions& options = job.options;
+  ServedSetup& setup = job;
   std::map<NodeId, std::vector<float>>& results = job.results;
   std::map<NodeId, std::vector<Time>>& steps = job.steps;
 
@@ -21,7 +21,7 @@ class Served : public testing::Test {
   Outcome run(World& world) { return run_served(job, world); }
 };
 
-TEST_F(Served, OneWorkerIsSequentialSgd) {
+TEST_F(ServedStory, OneWorkerIsSequentialSgd) {
   for (const std::size_t S : {1, 3}) {
     World world(cluster(S, 1), {.seed = kServedSeed});
     run(world);
@@ -29,9 +29,9 @@ TEST_F(Served, OneWorkerIsSequentialSgd) {
   }
 }
 
-TEST_F(Served, SynchronousServersEqualOneWorkerOnTheGlobalBatch) {
-  options.ps.consistency = consistency::Synchronous{};
-  options.epochs = 2;
+TEST_F(ServedStory, SynchronousServersEqualOneWorkerOnTheGlobalBatch) {
+  setup.recipe.ps.consistency = consistency::Synchronous{};
+  setup.task.epochs = 2;
   for (const std::size_t S : {0, 1, 2}) {
     World world(cluster(S, 4), {.seed = kServedSeed});
     run(world);
@@ -39,18 +39,18 @@ TEST_F(Served, SynchronousServersEqualOneWorkerOnTheGlobalBatch) {
   }
 }
 
-TEST_F(Served, BoundedByZeroIsSynchronousBitForBit) {
-  options.ps.consistency = consistency::Synchronous{};
+TEST_F(ServedStory, BoundedByZeroIsSynchronousBitForBit) {
+  setup.recipe.ps.consistency = consistency::Synchronous{};
   World sync(cluster(2, 4), {.seed = kServedSeed});
   run(sync);
   const std::vector<float> expected = results[NodeId(2)];
-  options.ps.consistency = consistency::Bounded(0);
+  setup.recipe.ps.consistency = consistency::Bounded(0);
   World zero(cluster(2, 4), {.seed = kServedSeed});
   run(zero);
   EXPECT_EQ(results[NodeId(2)], expected);
 }
 
-TEST_F(Served, AllWorkersEndWithTheSameParameters) {
+TEST_F(ServedStory, AllWorkersEndWithTheSameParameters) {
   World world(cluster(2, 3), {.seed = kServedSeed});
   run(world);
   EXPECT_EQ(results[NodeId(2)], results[NodeId(3)]);
@@ -63,8 +63,8 @@ double rate(const std::vector<Time>& steps) {
   return static_cast<double>(n) / seconds(steps[n] - steps[0]);
 }
 
-TEST_F(Served, TheRateOfFastWorkersDoesNotDependOnTheSlowest) {
-  job.samples = 2400;
+TEST_F(ServedStory, TheRateOfFastWorkersDoesNotDependOnTheSlowest) {
+  job.task.samples = 2400;
   World even(cluster(1, 4), {.seed = kServedSeed});
   run(even);
   const double expected = rate(steps[NodeId(1)]);
@@ -79,9 +79,9 @@ TEST_F(Served, TheRateOfFastWorkersDoesNotDependOnTheSlowest) {
   EXPECT_LT(steps[NodeId(4)].size() * 5, steps[NodeId(1)].size());
 }
 
-TEST_F(Served, ABoundHoldsFastWorkersToTheSlowest) {
-  job.samples = 1200;
-  options.ps.consistency = consistency::Bounded(3);
+TEST_F(ServedStory, ABoundHoldsFastWorkersToTheSlowest) {
+  job.task.samples = 1200;
+  setup.recipe.ps.consistency = consistency::Bounded(3);
   Cluster uneven = cluster(1, 4);
   uneven.stragglers.resize(5);
   uneven.stragglers[4] = {Straggler::Kind::Constant, 10};
@@ -91,9 +91,9 @@ TEST_F(Served, ABoundHoldsFastWorkersToTheSlowest) {
     EXPECT_LE(steps[NodeId(i)].size(), steps[NodeId(4)].size() + 5) << "node " << i;
 }
 
-TEST_F(Served, AKilledServersShardIsServedByTheNextInItsChain) {
-  options.ps.copies = 2;
-  options.ps.consistency = consistency::Synchronous{};
+TEST_F(ServedStory, AKilledServersShardIsServedByTheNextInItsChain) {
+  setup.recipe.ps.copies = 2;
+  setup.recipe.ps.consistency = consistency::Synchronous{};
   World world(cluster(3, 4), {.seed = kServedSeed});
   world.at(Time(20ms), [&] { world.kill(NodeId(1), false); });
   const Outcome outcome = run(world);
@@ -115,25 +115,25 @@ UpdateRule heavy_ball() {
   return rule;
 }
 
-TEST_F(Served, TheUsersOwnRuleUpdatesAtTheServers) {
-  options.ps.consistency = consistency::Synchronous{};
-  options.rule = default_rule(RuleKind::Momentum);
-  options.rule.momentum = 0.5;
-  options.eta = 0.05;
+TEST_F(ServedStory, TheUsersOwnRuleUpdatesAtTheServers) {
+  setup.recipe.ps.consistency = consistency::Synchronous{};
+  setup.task.rule = default_rule(RuleKind::Momentum);
+  setup.task.rule.momentum = 0.5;
+  setup.task.eta = 0.05;
   World known(cluster(2, 3), {.seed = kServedSeed});
   run(known);
   const std::vector<float> expected = results[NodeId(2)];
-  options.rule = own_rule(heavy_ball());
+  setup.task.rule = own_rule(heavy_ball());
   World own(cluster(2, 3), {.seed = kServedSeed});
   run(own);
   for (std::size_t i = 0; i < expected.size(); ++i)
     ASSERT_NEAR(results[NodeId(2)][i], expected[i], 1e-5) << i;
 }
 
-TEST_F(Served, CopiesUpdatedByTheUsersOwnRuleAreTheSameBitForBit) {
-  options.ps.consistency = consistency::Synchronous{};
-  options.ps.copies = 2;
-  options.rule = own_rule(heavy_ball());
+TEST_F(ServedStory, CopiesUpdatedByTheUsersOwnRuleAreTheSameBitForBit) {
+  setup.recipe.ps.consistency = consistency::Synchronous{};
+  setup.recipe.ps.copies = 2;
+  setup.task.rule = own_rule(heavy_ball());
   World whole(cluster(3, 3), {.seed = kServedSeed});
   run(whole);
   const std::vector<float> expected = results[NodeId(3)];
@@ -145,8 +145,8 @@ TEST_F(Served, CopiesUpdatedByTheUsersOwnRuleAreTheSameBitForBit) {
   EXPECT_EQ(results[NodeId(3)], expected);
 }
 
-TEST_F(Served, AWorkersDeathNeverStopsTheOthers) {
-  job.samples = 1200;
+TEST_F(ServedStory, AWorkersDeathNeverStopsTheOthers) {
+  job.task.samples = 1200;
   World world(cluster(1, 4), {.seed = kServedSeed});
   world.at(Time(30ms), [&] { world.kill(NodeId(2), false); });
   run(world);
@@ -159,7 +159,7 @@ TEST_F(Served, AWorkersDeathNeverStopsTheOthers) {
   }
 }
 
-TEST_F(Served, StalenessIsThatOfTheOtherWorkersUpdates) {
+TEST_F(ServedStory, StalenessIsThatOfTheOtherWorkersUpdates) {
   World world(cluster(1, 4), {.seed = kServedSeed});
   run(world);
   double sum = 0;
