@@ -15,7 +15,7 @@ std::span<const float> ReceivedModel::numbers(Elements n) const {
 
 // Records messages for the checkers, which verify that each arrives once and unchanged.
 void AsyncSender::note(TrainingRound& round, EventKind kind, NodeId peer, ConstBuf what) const {
-  if (!round.terms.audit || what.phantom()) return;
+  if (!round.terms.task.audit || what.phantom()) return;
   Event event = round.context.event(kind, peer);
   event.a = kind_;
   event.b = hash_of(what.bytes());

@@ -28,13 +28,13 @@ Moment moment_of(std::span<const float> x, Elements at) {
 }
 
 void ConservationProbe::of(Range range, double weight) {
-  if (!round_.terms.audit) return;
+  if (!round_.terms.task.audit) return;
   parts_.push_back({range, weight});
   before_.add(moment_of(range.data(), range.at), weight);
 }
 
 void ConservationProbe::add(std::span<const float> numbers, double weight) {
-  if (round_.terms.audit) told_.add(moment_of(numbers), weight);
+  if (round_.terms.task.audit) told_.add(moment_of(numbers), weight);
 }
 
 Moment ConservationProbe::moment() const {
@@ -46,7 +46,7 @@ Moment ConservationProbe::moment() const {
 }
 
 void ConservationProbe::record(NodeId peer, std::uint64_t number) const {
-  if (!round_.terms.audit) return;
+  if (!round_.terms.task.audit) return;
   const Moment all = moment();
   Event event = round_.context.event(EventKind::ModelMoved, peer);
   event.a = std::bit_cast<std::uint64_t>(all.sum);

@@ -210,7 +210,7 @@ class Elastic final : public AlgorithmOf<ElasticSettings> {
       fused.before = difference_part(round);
       fused.arrays = 1;
     }
-    if (terms_.audit) {
+    if (terms_.task.audit) {
       co_await pass(round, fused.before);
       fused = FusedPass();
       if (alpha() > 0) note(round, move);

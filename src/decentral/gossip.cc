@@ -104,7 +104,7 @@ class Gossip final : public AlgorithmOf<GossipSettings> {
 
  private:
   void note(ViewContext& context, EventKind kind, NodeId peer, double weight) const {
-    if (terms_.audit) note_weight(context, kind, peer, weight, weight_);
+    if (terms_.task.audit) note_weight(context, kind, peer, weight, weight_);
   }
 
   Range sum() {

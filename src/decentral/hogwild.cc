@@ -45,7 +45,7 @@ class Hogwild final : public AlgorithmOf<HogwildSettings> {
           const DecentralTerms& terms)
       : AlgorithmOf(settings, node, learner, terms),
         exchange_(node, learner, terms, settings.local_steps, settings.overlap_steps) {
-    require_plain(terms.rule);
+    require_plain(terms.task.rule);
   }
 
   void view_over() override { exchange_.forget(); }

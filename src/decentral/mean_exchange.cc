@@ -28,7 +28,7 @@ std::vector<PerWorkerArray> MeanExchange::own() {
 Task<void> MeanExchange::update(TrainingRound& round, const Change& change) {
   const std::uint64_t since = (round.t().value() + 1) % local_steps_;
   FusedPass fused;
-  if (late() && !terms_.audit && !differences_) {
+  if (late() && !terms_.task.audit && !differences_) {
     if (since == 0) {
       fused.after = copy_part(round);
       fused.arrays = 1;

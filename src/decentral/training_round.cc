@@ -133,7 +133,7 @@ Task<bool> TrainingRound::next() {
 // Deals each member its part of the next global batch; every member's ledger deals alike.
 void TrainingRound::deal_row() {
   const std::uint64_t P = context.size();
-  const std::uint64_t n = std::min({samples_, replica.ledger.left(), P * terms.batch});
+  const std::uint64_t n = std::min({samples_, replica.ledger.left(), P * terms.task.batch});
   for (std::uint64_t r = 0; r < P; ++r) {
     const Member& member = context.group.view->members[r];
     for (std::uint64_t left = part_of(n, r, P); left > 0;) {
@@ -149,7 +149,7 @@ void TrainingRound::deal_row() {
 Task<void> TrainingRound::prefetch_row() {
   const std::uint64_t P = context.size();
   const std::uint64_t rank = context.group.rank.value();
-  const std::vector<Share> row = replica.ledger.peek(P * terms.batch, 1);
+  const std::vector<Share> row = replica.ledger.peek(P * terms.task.batch, 1);
   if (row.empty() || samples_ == 0) co_return;
   Share own{row[0].epoch, row[0].at, part_of(row[0].n, rank, P)};
   for (std::uint64_t r = 0; r < rank; ++r) own.at += part_of(row[0].n, r, P);
@@ -161,7 +161,7 @@ Task<void> TrainingRound::prefetch_row() {
 
 TrainingRound::Offer TrainingRound::deal_to(Rank rank) {
   const Member& member = context.group.view->members[rank.value()];
-  const std::uint64_t n = std::min({samples_, replica.ledger.left(), terms.batch});
+  const std::uint64_t n = std::min({samples_, replica.ledger.left(), terms.task.batch});
   Share share;
   if (n > 0) share = replica.ledger.deal(member.node, member.incarnation, n);
   samples_ -= share.n;
@@ -187,7 +187,7 @@ Task<void> TrainingRound::offer(Rank to) {
 
 // Asks fewer shares ahead when few are left, so that all end at about the same time.
 void TrainingRound::ask_ahead(std::uint64_t left) {
-  const std::uint64_t rounds = left / (context.size() * terms.batch);
+  const std::uint64_t rounds = left / (context.size() * terms.task.batch);
   while (answers_.size() + unanswered_ < std::min(ahead_, rounds + 1)) {
     ++unanswered_;
     spawn(ask());
@@ -325,7 +325,7 @@ Task<void> TrainingRound::apply(Range state, Range slots, double over, const Fus
   UpdateTarget all{state.slice(Elements(0), replica.N), replica.g().all(), slots, Elements(0),
                    terms.segments};
   all.fused = fused;
-  co_await shoal::update(env(), terms.rule, step, all);
+  co_await shoal::update(env(), terms.task.rule, step, all);
   report_.update = env().now() - begin;
 }
 

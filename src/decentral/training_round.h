@@ -30,6 +30,7 @@
 #include "optim/update.h"
 #include "replica/journal.h"
 #include "replica/replica.h"
+#include "replica/training_task.h"
 #include "runtime/node.h"
 #include "runtime/task.h"
 #include "runtime/task_group.h"
@@ -37,15 +38,13 @@
 
 namespace shoal {
 
-// The settings of a job.
+// A job's task and recipe, and what follows from them.
 struct DecentralTerms {
-  std::uint64_t batch = 32;   // B, of a worker
-  std::uint64_t workers = 1;  // that are expected
-  Decentral recipe{};
-  Rule rule{};
-  std::function<double(Step)> eta;
-  std::vector<Segment> segments;
-  bool audit = false;  // the checkers are told of meetings (audit.h)
+  const TrainingTask& task;
+  const Decentral& recipe;
+  EpochCount length{};
+  std::function<double(Step)> eta{};
+  std::vector<Segment> segments{};
 };
 
 // Kinds of messages between two members.

@@ -145,7 +145,8 @@ Task<void> DecentralWorker::level_up(ViewContext& context) {
   if (!nobody) closed_ = closed;
   const Since since = nobody ? Since::Loaded : Since::GoneOn;
   // A complete job needs only its result.
-  if (resumes_ && closed_ < options_.epochs) co_await resume_own(context, source, since, snapshot);
+  if (resumes_ && closed_ < terms_.length.epochs)
+    co_await resume_own(context, source, since, snapshot);
   replica_.valid = true;  // Only now: a view that ends earlier leaves all members as they were.
   co_await way_->begin(context, replica_.w().slice(Elements(0), learner_.layout().averaged()),
                        snapshot);
@@ -204,8 +205,8 @@ std::uint64_t DecentralWorker::samples_left() const {
   const bool past = place.epoch < closed_;
   const std::uint64_t all = replica_.ledger.samples_per_epoch();
   const std::uint64_t epoch = place.epoch + (past ? 1 : 0);
-  const bool last = epoch + 1 == options_.epochs && options_.last_epoch > 0;
-  const std::uint64_t wanted = last ? std::min(options_.last_epoch, all) : all;
+  const bool last = epoch + 1 == terms_.length.epochs && terms_.length.last_epoch > 0;
+  const std::uint64_t wanted = last ? std::min(terms_.length.last_epoch, all) : all;
   const std::uint64_t done = past ? 0 : place.done();
   return wanted > done ? wanted - done : 0;
 }
@@ -257,7 +258,7 @@ Task<void> DecentralWorker::end_round(ViewContext& context) {
       samples += share.n;
     }
   }
-  const std::uint64_t row = options_.batch * context.size();
+  const std::uint64_t row = terms_.task.batch * context.size();
   replica_.step += Step((samples + row - 1) / row);
   if (samples > 0) {
     ++rounds_;
@@ -267,24 +268,18 @@ Task<void> DecentralWorker::end_round(ViewContext& context) {
 }
 
 Task<void> decentral_worker(Node& node, Learner& learner, CheckpointStore& checkpoints,
-                            Replica& replica, DecentralOptions options, Journal* journal) {
-  if (options.batch == 0) throw ConfigError("a batch of 0 samples; take at least 1");
-  require_valid(options.rule);
-  require_valid(options.recipe.algorithm, options.workers);
-  const Horizon horizon =
-      horizon_of(replica.ledger.samples_per_epoch(), options.batch * options.workers,
-                 options.epochs, options.last_epoch);
-  DecentralTerms terms;
-  terms.batch = options.batch;
-  terms.workers = options.workers;
-  terms.recipe = options.recipe;
-  terms.rule = options.rule;
-  terms.audit = options.audit;
-  terms.segments = segments_of(learner.layout());
-  terms.eta = [&](Step t) {
-    return eta(options.schedule, options.eta, t, horizon, options.workers);
-  };
-  DecentralWorker worker(node, learner, checkpoints, replica, options, terms, journal);
+                            Replica& replica, const TrainingTask& task, const Decentral& recipe,
+                            Journal* journal) {
+  if (task.batch == 0) throw ConfigError("a batch of 0 samples; take at least 1");
+  require_valid(task.rule);
+  require_valid(recipe.algorithm, task.workers);
+  SHOAL_CHECK_EQ(replica.ledger.samples_per_epoch(), task.samples);
+  const std::uint64_t each = task.batch * task.workers;
+  const EpochCount length = epochs_of(task, each);
+  const Horizon horizon = horizon_of(task.samples, each, length.epochs, length.last_epoch);
+  DecentralTerms terms{task, recipe, length, {}, segments_of(learner.layout())};
+  terms.eta = [&](Step t) { return eta(task.schedule, task.eta, t, horizon, task.workers); };
+  DecentralWorker worker(node, learner, checkpoints, replica, terms, journal);
   co_await worker.run();
 }
 

@@ -14,34 +14,22 @@
 //   the last save, or from the result of that save.
 #pragma once
 
-#include <cstdint>
-
-#include "decentral/training_round.h"
+#include "decentral/options.h"
 #include "learner/learner.h"
-#include "optim/schedule.h"
 #include "replica/journal.h"
 #include "replica/replica.h"
+#include "replica/training_task.h"
 #include "runtime/node.h"
 #include "runtime/task.h"
 
 namespace shoal {
 
-struct DecentralOptions {
-  std::uint64_t epochs = 1;
-  std::uint64_t last_epoch = 0;  // samples of the last one; 0: all
-  std::uint64_t batch = 32;      // B, of a worker
-  std::uint64_t workers = 1;     // that are expected
-  Decentral recipe{};
-  Rule rule{};
-  double eta = 0.1;
-  Schedule schedule{};
-  bool evaluate = false;
-  bool audit = false;  // of meetings, for the checkers; costs passes over the models that meet
-};
-
-// The node program of a worker. `replica` is the worker's, made for this life of the node; it holds
-// the result at the end. Throws ConfigError for invalid options.
+// The node program of a worker. All arguments outlive it, task and recipe too. `replica` is the
+// worker's, made for this life of the node, with a ledger of the task's samples; it holds the
+// result at the end. Reads neither global_batch, growth, save_every nor the budget. Throws
+// ConfigError for an invalid task or recipe.
 Task<void> decentral_worker(Node& node, Learner& learner, CheckpointStore& checkpoints,
-                            Replica& replica, DecentralOptions options, Journal* journal = nullptr);
+                            Replica& replica, const TrainingTask& task, const Decentral& recipe,
+                            Journal* journal = nullptr);
 
 }  // namespace shoal

@@ -42,7 +42,7 @@ Task<void> DecentralWorker::form_result(ViewContext& context) {
   if (!context.alone() && side > Elements(0))
     co_await tree_broadcast(context.group, Rank(0), there, context.operations());
   formed_ = true;
-  if (options_.audit) node_.env.record(context.event(EventKind::ResultFormed));
+  if (terms_.task.audit) node_.env.record(context.event(EventKind::ResultFormed));
 }
 
 Task<double> DecentralWorker::consensus_error(ViewContext& context) {
@@ -63,8 +63,8 @@ Task<double> DecentralWorker::consensus_error(ViewContext& context) {
 }
 
 Task<void> DecentralWorker::evaluate(ViewContext& context) {
-  if (!options_.evaluate) co_return;
-  if (combine_of(options_.recipe.algorithm) == Combine::None) {
+  if (!terms_.task.evaluate) co_return;
+  if (combine_of(terms_.recipe.algorithm) == Combine::None) {
     co_await evaluate_result(context);
   } else {
     co_await evaluate_ensemble(context);
@@ -74,7 +74,7 @@ Task<void> DecentralWorker::evaluate(ViewContext& context) {
 Task<void> DecentralWorker::evaluate_ensemble(ViewContext& context) {
   const Time begin = node_.env.now();
   const EnsembleScore score = co_await evaluate_together(
-      context, learner_, replica_.w(), combine_of(options_.recipe.algorithm), gathering_);
+      context, learner_, replica_.w(), combine_of(terms_.recipe.algorithm), gathering_);
   EvaluationReport report;
   report.step = replica_.step;
   report.epoch = replica_.ledger.place().epoch + 1;

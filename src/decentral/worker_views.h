@@ -26,12 +26,11 @@ enum class Since : std::uint8_t { Loaded, GoneOn };
 class DecentralWorker {
  public:
   DecentralWorker(Node& node, Learner& learner, CheckpointStore& checkpoints, Replica& replica,
-                  const DecentralOptions& options, const DecentralTerms& terms, Journal* journal)
+                  const DecentralTerms& terms, Journal* journal)
       : node_(node),
         learner_(learner),
         checkpoints_(checkpoints),
         replica_(replica),
-        options_(options),
         terms_(terms),
         journal_(journal),
         watch_(node.membership),
@@ -63,13 +62,12 @@ class DecentralWorker {
   std::uint64_t samples_left() const;  // of the current epoch
   bool epoch_over() const { return samples_left() == 0; }
   std::uint64_t epochs_done() const;
-  bool ends() const { return stops_ != Ending::No || closed_ >= options_.epochs; }
+  bool ends() const { return stops_ != Ending::No || closed_ >= terms_.length.epochs; }
 
   Node& node_;
   Learner& learner_;
   CheckpointStore& checkpoints_;
   Replica& replica_;
-  const DecentralOptions& options_;
   const DecentralTerms& terms_;
   Journal* journal_;
   ViewWatch watch_;

@@ -21,9 +21,9 @@ namespace {
 
 struct DecentralJob {
   QuadraticOptions problem;
-  DecentralOptions options;
-  std::uint64_t samples = 0;
-  // The results of workers that reached the end, by the view in which they did.
+  TrainingTask task{};
+  Decentral recipe{};
+  // Of those who saw the end, by the view that they saw it in.
   std::map<Generation, std::vector<std::vector<float>>> results;
   std::uint64_t applied_least = ~std::uint64_t{0};
   std::uint64_t applied_most = 0;
@@ -31,7 +31,7 @@ struct DecentralJob {
 
 std::string judge(const DecentralJob& job) {
   if (job.results.empty()) return "no worker has a result";
-  const std::uint64_t all = job.samples * job.options.epochs;
+  const std::uint64_t all = job.task.samples * job.task.epochs;
   if (job.applied_least != all || job.applied_most != all)
     return fmt::format("{} to {} samples were applied, not {}", job.applied_least, job.applied_most,
                        all);
@@ -50,10 +50,10 @@ std::string judge(const DecentralJob& job) {
 
 Task<void> worker_program(Node& node, std::shared_ptr<DecentralJob> job) {
   QuadraticLearner learner(job->problem);
-  Replica replica(node.endpoint, learner, Ledger(node.env.seed(), job->samples),
-                  slots(job->options.rule));
+  Replica replica(node.endpoint, learner, Ledger(node.env.seed(), job->task.samples),
+                  slots(job->task.rule));
   FolderCheckpointStore checkpoints(node, "checkpoint", learner.layout());
-  co_await decentral_worker(node, learner, checkpoints, replica, job->options);
+  co_await decentral_worker(node, learner, checkpoints, replica, job->task, job->recipe);
   const std::span<float> w = replica.parameters().data();
   job->results[node.membership.now().generation].emplace_back(w.begin(), w.end());
   const std::uint64_t applied =
@@ -113,7 +113,7 @@ AlgorithmChoice draw_algorithm(Random& random, std::size_t P) {
 
 // Draws the encoding of models, or of gradients, for algorithms that can encode.
 void draw_encoding(Random& random, DecentralJob& job) {
-  const AlgorithmChoice& choice = job.options.recipe.algorithm;
+  const AlgorithmChoice& choice = job.recipe.algorithm;
   const auto* const mixing = std::get_if<NeighboursSettings>(&choice);
   const bool changes =
       mixing != nullptr && std::holds_alternative<topology::Hypercube>(mixing->topology);
@@ -121,8 +121,8 @@ void draw_encoding(Random& random, DecentralJob& job) {
   std::vector<std::string> some = swarm_encodings(&SwarmExample::models);
   if (std::holds_alternative<StreamSettings>(choice))
     std::ranges::copy(swarm_encodings(&SwarmExample::streams), std::back_inserter(some));
-  job.options.recipe.encode.as = parse_encoding(some[random.below(some.size())]);
-  job.problem.dimensions = Elements(random.between(64, 160));  // Shorter pieces are not encoded.
+  job.recipe.encode.as = parse_encoding(some[random.below(some.size())]);
+  job.problem.dimensions = Elements(random.between(64, 160));  // Shorter pieces go as they are.
 }
 
 }  // namespace
@@ -135,21 +135,21 @@ Scenario decentral_scenario(Seed seed) {
   job->problem.dimensions = Elements(random.between(1, 60));
   job->problem.held_out = random.between(0, 40);
   job->problem.statistics = random.chance(0.3);
-  job->samples = 2 * random.between(20, 100);
-  job->options.epochs = random.between(1, 3);
-  job->options.batch = random.between(1, 12);
-  job->options.workers = P;
-  job->options.recipe.algorithm = draw_algorithm(random, P);
-  const bool plain = std::holds_alternative<HogwildSettings>(job->options.recipe.algorithm);
-  if (random.chance(0.3) && !plain) job->options.rule = default_rule(RuleKind::Momentum);
+  job->task.samples = 2 * random.between(20, 100);
+  job->task.epochs = random.between(1, 3);
+  job->task.batch = random.between(1, 12);
+  job->task.workers = P;
+  job->recipe.algorithm = draw_algorithm(random, P);
+  const bool plain = std::holds_alternative<HogwildSettings>(job->recipe.algorithm);
+  if (random.chance(0.3) && !plain) job->task.rule = default_rule(RuleKind::Momentum);
   // Momentum takes ten times as long steps, and a block momentum on top of it longer ones.
-  const double shorter = job->options.rule.kind == RuleKind::Momentum ? 0.1 : 1;
-  job->options.eta = shorter * (0.02 + 0.08 * random.uniform());
-  job->options.recipe.exchange = static_cast<Exchange>(random.between(1, kExchanges - 1));
-  job->options.evaluate = random.chance(0.5);
-  // An audited late meeting takes separate passes, not the pass of the update.
+  const double shorter = job->task.rule.kind == RuleKind::Momentum ? 0.1 : 1;
+  job->task.eta = shorter * (0.02 + 0.08 * random.uniform());
+  job->recipe.exchange = static_cast<Exchange>(random.between(1, kExchanges - 1));
+  job->task.evaluate = random.chance(0.5);
+  // An audited meeting that is late takes passes of its own, apart from the update.
   Random audit(seed, Purpose::Recipe, 2);
-  job->options.audit = overlap_steps(job->options.recipe.algorithm) == 0 || audit.chance(0.5);
+  job->task.audit = overlap_steps(job->recipe.algorithm) == 0 || audit.chance(0.5);
   Random encoding(seed, Purpose::Recipe, 1);  // so that all else stays as it was drawn
   draw_encoding(encoding, *job);
 
@@ -157,9 +157,9 @@ Scenario decentral_scenario(Seed seed) {
   scenario.cluster = draw_cluster(random, P);
   scenario.faults = draw_faults(random, P, random.duration(200ms, 6s));
   scenario.liveness = 300s;
-  scenario.flags = recipe_flags(job->options.recipe, P, job->options.batch, job->options.rule.kind);
+  scenario.flags = recipe_flags(job->recipe, P, job->task.batch, job->task.rule.kind);
   scenario.recipe = fmt::format("decentral {} epochs={} samples={} N={}", scenario.flags,
-                                job->options.epochs, job->samples, job->problem.dimensions);
+                                job->task.epochs, job->task.samples, job->problem.dimensions);
   scenario.program = [job](Node& node) { return worker_program(node, job); };
   scenario.judge = [job] { return judge(*job); };
   return scenario;

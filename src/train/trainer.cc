@@ -52,29 +52,12 @@ std::vector<std::string> terms_of(const TrainPlan& plan) {
           fmt::format("seed {}", plan.seed.value()), fmt::format("samples {}", plan.samples)};
 }
 
-DecentralOptions decentral_options(const TrainPlan& plan, const Decentral& recipe) {
-  DecentralOptions o;
-  const EpochCount length = epochs_of(plan, plan.batch * plan.workers);
-  o.epochs = length.epochs;
-  o.last_epoch = length.last_epoch;
-  o.batch = plan.batch;
-  o.workers = plan.workers;
-  o.recipe = recipe;
-  o.rule = plan.rule;
-  o.eta = plan.eta;
-  o.schedule = plan.schedule;
-  o.evaluate = plan.evaluate;
-  o.audit = plan.audit;
-  return o;
-}
-
 Task<void> carry_out(Node& node, Learner& learner, CheckpointStore& checkpoints, Replica& replica,
                      const TrainPlan& plan, Journal& journal) {
   if (const auto* const served = std::get_if<Served>(&plan.recipe))
     return served_node(node, learner, checkpoints, replica, plan, *served, &journal);
   if (const auto* const decentral = std::get_if<Decentral>(&plan.recipe))
-    return decentral_worker(node, learner, checkpoints, replica,
-                            decentral_options(plan, *decentral), &journal);
+    return decentral_worker(node, learner, checkpoints, replica, plan, *decentral, &journal);
   return sync_worker(node, learner, checkpoints, replica, plan, std::get<InStep>(plan.recipe),
                      &journal, {.tune_buckets = plan.tune_buckets});
 }

@@ -46,7 +46,7 @@ TEST(Malt, InStepEqualsItsOracle) {
     DecentralJob job = DecentralJob::like("malt");
     job.set("pace", "sync");
     job.set("local-steps", 2);
-    job.options.epochs = 2;
+    job.task.epochs = 2;
     job.run(P);
     const Models oracle = scattering(job, P);
     for (std::uint32_t r = 0; r < P; ++r)
@@ -58,7 +58,7 @@ TEST(Malt, InStepEqualsItsOracle) {
 TEST(Malt, AModelGoesToAsManyOthersAsTheLogarithmOfTheirNumber) {
   const auto messages = [](std::size_t P, std::uint32_t tau) {
     DecentralJob job = DecentralJob::like("malt");
-    job.samples = 6 * P * 10;
+    job.task.samples = 6 * P * 10;
     job.set("pace", "sync");
     job.set("local-steps", tau);
     job.run(P);
@@ -70,7 +70,7 @@ TEST(Malt, AModelGoesToAsManyOthersAsTheLogarithmOfTheirNumber) {
 
 TEST(Malt, ASlowWorkerDoesNotStallOthers) {
   DecentralJob job = DecentralJob::like("malt");
-  job.samples = 960;
+  job.task.samples = 960;
   job.set("local-steps", 1);
   Cluster cluster = DecentralJob::cluster(4);
   slow_down_last(cluster, 10);
@@ -139,7 +139,7 @@ TEST(TreeEasgd, InStepEqualsItsOracleAndTheResultIsTheRoot) {
     job.set("local-steps", 2);
     job.set("local-steps-down", 3);
     job.set("alpha", 0.3);
-    job.options.epochs = 2;
+    job.task.epochs = 2;
     job.run(P);
     const Models oracle = tree(job, P);
     for (std::uint32_t r = 0; r < P; ++r) {
@@ -165,7 +165,7 @@ TEST(TreeEasgd, MessagesGoAlongEdgesAloneUpEveryTauAndDownEveryTauDown) {
   job.set("pace", "sync");
   job.set("local-steps", 2);
   job.set("local-steps-down", 5);
-  job.samples = 6 * 6 * 10;
+  job.task.samples = 6 * 6 * 10;
   Recorder recorder;
   ModelsBetween between;
   recorder.observe(between);
@@ -182,7 +182,7 @@ TEST(TreeEasgd, MessagesGoAlongEdgesAloneUpEveryTauAndDownEveryTauDown) {
 TEST(TreeEasgd, ARateOfZeroContracts) {
   DecentralJob job = DecentralJob::like("tree-easgd");
   job.set("local-steps", 1);
-  job.samples = 480;
+  job.task.samples = 480;
   job.run_then_rest(5);
   const double apart = job.spread();
   job.rest_on(5);
@@ -192,7 +192,7 @@ TEST(TreeEasgd, ARateOfZeroContracts) {
 
 TEST(TreeEasgd, ASlowWorkerDoesNotStallOthers) {
   DecentralJob job = DecentralJob::like("tree-easgd");
-  job.samples = 960;
+  job.task.samples = 960;
   Cluster cluster = DecentralJob::cluster(4);
   slow_down_last(cluster, 10);
   World world(cluster, {.seed = kDecentralSeed});
@@ -244,8 +244,8 @@ TEST(MpcaSgd, EqualsItsOracle) {
 
 TEST(MpcaSgd, WithoutPenaltyAndExtrapolationIsAveragingOneExchangeLate) {
   DecentralJob job = DecentralJob::like("mpca-sgd");
-  job.options.recipe.algorithm = MasterSettings{.local_steps = 4};
-  job.samples = 480;
+  job.recipe.algorithm = MasterSettings{.local_steps = 4};
+  job.task.samples = 480;
   job.run(4);
   Models w = job.initial(4);
   Models copied;

@@ -81,8 +81,8 @@ TEST(Crossbow, EqualsItsOracle) {
         DecentralJob job = DecentralJob::like("crossbow");
         job.set("learners", k);
         job.set("block-momentum", mu);
-        job.options.eta = 0.02;
-        job.samples = 6 * P * 16;
+        job.task.eta = 0.02;
+        job.task.samples = 6 * P * 16;
         job.run(P);
         std::vector<Central> oracle = begin_central(job, P);
         DecentralJob::Steps steps(job);
@@ -96,10 +96,10 @@ TEST(Crossbow, LearnersBeginAtTheCenterAgainWhenTheRateDrops) {
   DecentralJob job = DecentralJob::like("crossbow");
   job.set("learners", 3);
   job.set("block-momentum", 0.5);
-  job.options.eta = 0.02;
-  job.options.epochs = 2;
-  job.options.schedule = parse_schedule("step:1:0.1");
-  job.samples = 6 * 2 * 16;
+  job.task.eta = 0.02;
+  job.task.epochs = 2;
+  job.task.schedule = parse_schedule("step:1:0.1");
+  job.task.samples = 6 * 2 * 16;
   job.run(2);
   const auto oracle_of = [&](bool anew) {
     std::vector<Central> oracle = begin_central(job, 2);
@@ -130,8 +130,8 @@ TEST(Crossbow, CenterAndLearnersAddUpToWhatTheyDidWithoutGradientsAndMomentum) {
 TEST(Crossbow, ThroughputPicksTheNumberOfLearners) {
   const auto added = [](std::size_t P, Duration latency) {
     DecentralJob job = DecentralJob::like("crossbow");
-    job.samples = 6 * P * 400;
-    job.options.eta = 0.01;
+    job.task.samples = 6 * P * 400;
+    job.task.eta = 0.01;
     Cluster cluster = DecentralJob::cluster(P);
     for (auto& host : cluster.hosts) host.nic.latency = latency;
     World world(cluster, {.seed = kDecentralSeed});
@@ -152,7 +152,7 @@ TEST(Deepspark, InStepEqualsAnOracleWhoseAlphaFollowsTheLoss) {
   job.set("local-steps", 2);
   job.set("alpha", 0.2);
   job.set("center-rate", 0.2);
-  job.options.epochs = 2;
+  job.task.epochs = 2;
   job.run(4);
   Models w = job.initial(4);
   std::vector<float> c = w[0];

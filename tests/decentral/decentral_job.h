@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/recorder.h"
+#include "decentral/training_round.h"
 #include "decentral/worker.h"
 #include "learner/quadratic.h"
 #include "recipe/registry.h"
@@ -24,9 +25,13 @@ inline constexpr Seed kDecentralSeed{11};
 using Models = std::vector<std::vector<float>>;
 
 struct DecentralJob {
-  DecentralOptions options{.batch = 6, .rule = default_rule(RuleKind::Sgd)};
+  TrainingTask task{.samples = 240,
+                    .batch = 6,
+                    .epochs = 1,
+                    .rule = default_rule(RuleKind::Sgd),
+                    .evaluate = false};
+  Decentral recipe{};
   QuadraticOptions problem{.seed = kDecentralSeed, .dimensions = Elements(50)};
-  std::uint64_t samples = 240;
   std::map<NodeId, std::vector<float>> results;
   std::map<NodeId, std::vector<float>> models;  // of each worker, at the end
   std::map<NodeId, std::uint64_t> steps;
@@ -37,16 +42,16 @@ struct DecentralJob {
 
   static DecentralJob like(const char* system) {
     DecentralJob job;
-    job.options.recipe.algorithm = std::get<Decentral>(find_system(system).recipe).algorithm;
-    job.options.recipe.encode = std::get<Decentral>(find_system(system).recipe).encode;
+    job.recipe.algorithm = std::get<Decentral>(find_system(system).recipe).algorithm;
+    job.recipe.encode = std::get<Decentral>(find_system(system).recipe).encode;
     return job;
   }
 
   // Settings of its algorithm by name.
   void set(std::string_view name, const std::string& value) {
-    for (const Setting& setting : settings_of(options.recipe))
+    for (const Setting& setting : settings_of(recipe))
       if (setting.name == name) return setting.set(value);
-    ADD_FAILURE() << name_of(options.recipe.algorithm) << " has no " << name;
+    ADD_FAILURE() << name_of(recipe.algorithm) << " has no " << name;
   }
   void set(std::string_view name, const char* value) { set(name, std::string(value)); }
   void set(std::string_view name, bool value) { set(name, value ? "yes" : "no"); }
@@ -56,7 +61,7 @@ struct DecentralJob {
   }
   // Empty: it has none of this name.
   std::string text(std::string_view name) const {
-    Decentral copy = options.recipe;
+    Decentral copy = recipe;
     for (const Setting& setting : settings_of(copy))
       if (setting.name == name) return setting.text();
     return "";
@@ -65,7 +70,7 @@ struct DecentralJob {
   std::uint64_t get(std::string_view name) const { return std::stoull(text(name)); }
   template <class Settings>
   const Settings& as() const {
-    return std::get<Settings>(options.recipe.algorithm);
+    return std::get<Settings>(recipe.algorithm);
   }
   Topology topology() const { return parse_topology(text("topology")); }
 
@@ -84,7 +89,7 @@ struct DecentralJob {
     run(world, workers);
   }
   void run(World& world, std::size_t workers) {
-    options.workers = workers;
+    task.workers = workers;
     outcome = world.run(program());
     EXPECT_TRUE(outcome.finished) << outcome.waiting_for;
     for (const NodeError& error : outcome.errors) ADD_FAILURE() << error.what;
@@ -93,11 +98,11 @@ struct DecentralJob {
   // Runs one epoch; or one epoch and then another at rate zero, in which only meetings change
   // models.
   void run_then_rest(std::size_t workers) {
-    options.schedule = parse_schedule("step:1:1e-20");
+    task.schedule = parse_schedule("step:1:1e-20");
     run(workers);
   }
   void rest_on(std::size_t workers) {
-    options.epochs = 2;
+    task.epochs = 2;
     run(workers);
   }
   // The consensus error: the sum of the squared distances of the models to their mean.
@@ -117,12 +122,12 @@ struct DecentralJob {
   class Steps {
    public:
     explicit Steps(const DecentralJob& job)
-        : job_(job), learner_(job.problem), ledger_(kDecentralSeed, job.samples) {}
+        : job_(job), learner_(job.problem), ledger_(kDecentralSeed, job.task.samples) {}
     // The mean gradient of each worker's share of the next step, at its model.
     std::optional<Models> gradients(const Models& w) {
-      if (done_ == job_.samples * job_.options.epochs) return std::nullopt;
+      if (done_ == job_.task.samples * job_.task.epochs) return std::nullopt;
       const std::uint64_t P = w.size();
-      const std::uint64_t n = std::min(ledger_.left(), P * job_.options.batch);
+      const std::uint64_t n = std::min(ledger_.left(), P * job_.task.batch);
       Models all;
       for (std::uint64_t r = 0; r < P; ++r) {
         const std::uint64_t own = n / P + (r < n % P ? 1 : 0);
@@ -149,7 +154,7 @@ struct DecentralJob {
   void descend(Models& w, const Models& g, double part = 1) const {
     for (std::size_t r = 0; r < w.size(); ++r)
       for (std::size_t i = 0; i < w[r].size(); ++i)
-        w[r][i] -= static_cast<float>(options.eta * part) * g[r][i];
+        w[r][i] -= static_cast<float>(task.eta * part) * g[r][i];
   }
   // to += part (of - from)
   static void move(std::vector<float>& to, double part, const std::vector<float>& of,
@@ -191,10 +196,10 @@ struct DecentralJob {
 
   Task<void> work(Node& node) {
     QuadraticLearner learner(problem);
-    Replica replica(node.endpoint, learner, Ledger(kDecentralSeed, samples), slots(options.rule));
+    Replica replica(node.endpoint, learner, Ledger(kDecentralSeed, task.samples), slots(task.rule));
     FolderCheckpointStore checkpoints(node, "checkpoint", learner.layout());
     Told told(*this, node);
-    co_await decentral_worker(node, learner, checkpoints, replica, options, &told);
+    co_await decentral_worker(node, learner, checkpoints, replica, task, recipe, &told);
     const std::span<float> w = replica.parameters().data();
     results[node.id].assign(w.begin(), w.end());
     const std::span<float> own = replica.next_w().slice(Elements(0), replica.N).data();

@@ -15,7 +15,7 @@ namespace {
 
 DecentralJob like(const char* name) {
   DecentralJob job;
-  job.options.recipe.algorithm = std::get<Decentral>(find_system(name).recipe).algorithm;
+  job.recipe.algorithm = std::get<Decentral>(find_system(name).recipe).algorithm;
   return job;
 }
 
@@ -38,7 +38,7 @@ TEST(Sparknet, TauOfOneWithPlainSgdIsSynchronousSgd) {
   job.run(4);
   Models w = job.initial(1);
   DecentralJob one = like("sparknet");
-  one.options.batch = 24;
+  one.task.batch = 24;
   DecentralJob::Steps steps(one);
   while (const auto g = steps.gradients(w)) one.descend(w, *g);
   DecentralJob::expect_near(job.results[NodeId(0)], w[0]);
@@ -47,7 +47,7 @@ TEST(Sparknet, TauOfOneWithPlainSgdIsSynchronousSgd) {
 TEST(Sparknet, EqualsItsOracle) {
   for (const std::uint32_t tau : {2U, 3U, 10U}) {
     DecentralJob job = like("sparknet");
-    job.options.epochs = 2;
+    job.task.epochs = 2;
     job.set("local-steps", tau);
     job.run(3);
     const Models oracle = averaging(job, 3);
@@ -71,8 +71,8 @@ TEST(Sparknet, SendsItsModelOnceInTauSteps) {
 TEST(Sparknet, LateKeepsTheStepsInBetween) {
   for (const std::size_t P : {1U, 2U, 4U}) {
     DecentralJob job = like("sparknet");
-    job.options.recipe.algorithm = AverageSettings{.local_steps = 3, .overlap_steps = 2};
-    job.samples = 10 * P * job.options.batch;
+    job.recipe.algorithm = AverageSettings{.local_steps = 3, .overlap_steps = 2};
+    job.task.samples = 10 * P * job.task.batch;
     job.run(P);
     Models w = job.initial(P);
     Models copied;
@@ -101,7 +101,7 @@ TEST(Sparknet, TwoSwapTheirModels) {
     const auto bytes = [&](std::uint32_t tau) {
       DecentralJob job = like("sparknet");
       job.problem.dimensions = Elements(5000);
-      job.options.recipe.algorithm = AverageSettings{.local_steps = tau, .overlap_steps = late};
+      job.recipe.algorithm = AverageSettings{.local_steps = tau, .overlap_steps = late};
       job.run(2);
       return static_cast<double>(job.sent[NodeId(0)].value());
     };
@@ -149,7 +149,7 @@ std::vector<float> block(const DecentralJob& job, std::size_t P) {
 TEST(Bmuf, EqualsItsOracleInBothForms) {
   for (const bool nesterov : {false, true}) {
     DecentralJob job = like("bmuf");
-    job.options.epochs = 3;
+    job.task.epochs = 3;
     job.set("local-steps", 4);
     job.set("block-rate", 0.8);
     job.set("block-nesterov", nesterov);
@@ -225,7 +225,7 @@ TEST(Easgd, InStepEqualsItsOracle) {
   job.set("local-steps", 3);
   job.set("alpha", 0.3);
   job.set("center-rate", 0.2);
-  job.options.epochs = 2;
+  job.task.epochs = 2;
   job.run(4);
   const Elastic oracle = elastic(job, 4);
   DecentralJob::expect_near(job.results[NodeId(3)], oracle.c);
@@ -241,7 +241,7 @@ TEST(Easgd, LateKeepsTheStepsInBetween) {
     job.set("overlap-steps", 2);
     job.set("alpha", 0.3);
     job.set("center-rate", 0.2);
-    job.samples = 10 * P * job.options.batch;
+    job.task.samples = 10 * P * job.task.batch;
     job.run(P);
     Elastic e{job.initial(P), job.initial(1)[0]};
     Models sent;
@@ -271,7 +271,7 @@ TEST(Easgd, LateKeepsTheStepsInBetween) {
 // Questions for samples queue behind the model, which takes four steps to send.
 TEST(Easgd, AQuestionBehindAModelHoldsNobodyUp) {
   DecentralJob job = like("easgd");
-  job.samples = 6 * 2 * 100;
+  job.task.samples = 6 * 2 * 100;
   job.set("local-steps", 10);
   job.set("overlap-steps", 9);
   const LinkModel slow{.latency = std::chrono::microseconds(100), .bytes_per_s = 4000};
@@ -291,7 +291,7 @@ TEST(Easgd, LateAtTheirOwnPaceTheExchangeTakesNoTime) {
     DecentralJob job = like("easgd");
     job.set("local-steps", 5);
     job.set("overlap-steps", late);
-    job.options.epochs = 2;
+    job.task.epochs = 2;
     const LinkModel slow{.latency = std::chrono::milliseconds(5), .bytes_per_s = 1e8};
     Cluster cluster = Cluster::uniform(3, slow);
     cluster.ns_per_element = DecentralJob::cluster(3).ns_per_element;
@@ -352,7 +352,7 @@ TEST(Easgd, AnExchangeConservesBetaTimesTheModelsAndAlphaTimesTheCenter) {
 TEST(Easgd, AtTheirOwnPaceASlowWorkerStallsNobody) {
   const auto waits_of = [](double slow) {
     DecentralJob job = like("easgd");
-    job.samples = 960;
+    job.task.samples = 960;
     Cluster cluster = DecentralJob::cluster(4);
     cluster.stragglers.resize(4);
     if (slow > 1) cluster.stragglers.back() = {Straggler::Kind::Constant, slow};
@@ -400,7 +400,7 @@ TEST(DPsgd, EqualsItsOracleOnAnySymmetricTopology) {
 TEST(DPsgd, SendsAsManyMessagesANodeWhateverTheNumberOfWorkers) {
   const auto messages = [](std::size_t P, std::uint32_t tau) {
     DecentralJob job = like("d-psgd");
-    job.samples = 6 * P * 10;
+    job.task.samples = 6 * P * 10;
     job.set("local-steps", tau);
     job.run(P);
     return job.outcome.messages;
@@ -417,7 +417,7 @@ TEST(DPsgd, ConsensusErrorShrinksByTheRingsEigenvalueAtARateOfZero) {
   for (const auto& [node, w] : job.models) all.push_back(w);
   const std::vector<float> mean = DecentralJob::mean(all);
   job.rest_on(8);
-  const double steps = static_cast<double>(job.samples) / 8 / 6;
+  const double steps = static_cast<double>(job.task.samples) / 8 / 6;
   const double factor = (1 + 2 * std::cos(2 * std::numbers::pi / 8)) / 3;
   EXPECT_LT(job.spread(), apart * std::pow(factor, 2 * std::floor(steps)) * 1.01);
   DecentralJob::expect_near(job.results[NodeId(0)], mean);

@@ -22,12 +22,12 @@ TEST(Bmuf, CntksScalingAtItsMomentumIsARateOfOne) {
 TEST(Eamsgd, InStepEqualsAnOracleWithNesterovsMomentum) {
   DecentralJob job = DecentralJob::like("eamsgd");
   EXPECT_EQ(find_system("eamsgd").optimizer, "nesterov");
-  job.options.rule = default_rule(RuleKind::Nesterov);
-  job.options.eta = 0.02;
+  job.task.rule = default_rule(RuleKind::Nesterov);
+  job.task.eta = 0.02;
   job.set("pace", "sync");
   job.set("local-steps", 3);
   job.run(4);
-  const auto mu = static_cast<float>(job.options.rule.momentum);
+  const auto mu = static_cast<float>(job.task.rule.momentum);
   const auto alpha = static_cast<float>(0.9 / 4);
   Models w = job.initial(4);
   Models v = w;

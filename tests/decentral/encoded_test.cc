@@ -11,9 +11,9 @@ constexpr std::uint64_t kElements = 400;
 
 DecentralJob encoded(const char* system, const char* encode) {
   DecentralJob job = DecentralJob::like(system);
-  parse_encode(encode, job.options.recipe.encode);
+  parse_encode(encode, job.recipe.encode);
   job.problem.dimensions = Elements(kElements);
-  job.samples = 960;
+  job.task.samples = 960;
   return job;
 }
 
@@ -137,7 +137,7 @@ TEST(Choco, ConvergesAndSendsLess) {
 
 TEST(Dl4jStrom, EveryoneMovesByWhatIsSentSoThatModelsAreAlikeAtTheEnd) {
   DecentralJob job = encoded("dl4j-strom", "strom:0.3"), whole = encoded("dogwild", "fp32");
-  job.options.epochs = whole.options.epochs = 3;
+  job.task.epochs = whole.task.epochs = 3;
   job.run(4);
   whole.run(4);
   EXPECT_LT(job.loss(job.results[NodeId(0)]), 1.5 * whole.loss(whole.results[NodeId(0)]) + 1);

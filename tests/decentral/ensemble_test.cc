@@ -64,9 +64,9 @@ TEST(Ensemble, OfAsManyVotesProbabilitiesDecide) {
 
 TEST(Ensemble, AProblemWithoutClassesIsRefused) {
   DecentralJob job = DecentralJob::like("ensemble");
-  job.options.evaluate = true;
+  job.task.evaluate = true;
   job.problem.held_out = 10;
-  job.options.workers = 2;
+  job.task.workers = 2;
   World world(DecentralJob::cluster(2), {.seed = kDecentralSeed});
   const Outcome outcome = world.run(job.program());
   ASSERT_FALSE(outcome.errors.empty());
@@ -89,12 +89,13 @@ class Told final : public Journal {
 
 struct LogisticJob {
   Dataset data = open_dataset("synthetic:sparse,features=100,pairs=6,n=400,test=300", {}, {});
-  DecentralOptions options{.epochs = 3, .batch = 10, .eta = 0.5, .evaluate = true};
+  TrainingTask task{.samples = data.train->size(), .batch = 10, .epochs = 3, .eta = 0.5};
+  Decentral recipe{};
   std::map<NodeId, EvaluationReport> last;
   std::map<NodeId, std::vector<float>> own, results;
 
   void run(std::uint64_t workers) {
-    options.workers = workers;
+    task.workers = workers;
     World world(DecentralJob::cluster(workers), {.seed = kDecentralSeed});
     const Outcome outcome = world.run([this](Node& node) { return work(node); });
     EXPECT_TRUE(outcome.finished) << outcome.waiting_for;
@@ -102,10 +103,10 @@ struct LogisticJob {
   }
   Task<void> work(Node& node) {
     LogisticLearner learner(data.train, data.test);
-    Replica replica(node.endpoint, learner, Ledger(kDecentralSeed, data.train->size()), 0);
+    Replica replica(node.endpoint, learner, Ledger(kDecentralSeed, task.samples), 0);
     FolderCheckpointStore checkpoints(node, "checkpoint", learner.layout());
     Told told;
-    co_await decentral_worker(node, learner, checkpoints, replica, options, &told);
+    co_await decentral_worker(node, learner, checkpoints, replica, task, recipe, &told);
     last[node.id] = told.last;
     const std::span<float> result = replica.w().data();
     results[node.id].assign(result.begin(), result.end());
@@ -116,7 +117,7 @@ struct LogisticJob {
 
 TEST(Ensemble, IsBetterThanItsMembersAndItsModelsStayApart) {
   LogisticJob job;
-  job.options.recipe.algorithm = std::get<Decentral>(find_system("ensemble").recipe).algorithm;
+  job.recipe.algorithm = std::get<Decentral>(find_system("ensemble").recipe).algorithm;
   job.run(4);
   for (const auto& [node, report] : job.last) {
     ASSERT_TRUE(report.members.has_value());
@@ -130,8 +131,8 @@ TEST(Ensemble, IsBetterThanItsMembersAndItsModelsStayApart) {
 
 TEST(Ensemble, OfOneMemberIsThatMember) {
   LogisticJob ensemble, alone;
-  ensemble.options.recipe.algorithm = IndependentSettings{.combine = Combine::Mean};
-  alone.options.recipe.algorithm = IndependentSettings();
+  ensemble.recipe.algorithm = IndependentSettings{.combine = Combine::Mean};
+  alone.recipe.algorithm = IndependentSettings();
   ensemble.run(1);
   alone.run(1);
   const EvaluationReport& a = ensemble.last[NodeId(0)];
@@ -143,8 +144,8 @@ TEST(Ensemble, OfOneMemberIsThatMember) {
 
 TEST(Ensemble, BaggingDrawsOtherSamples) {
   LogisticJob bagged, dealt;
-  bagged.options.recipe.algorithm = IndependentSettings{.bagging = true};
-  dealt.options.recipe.algorithm = IndependentSettings();
+  bagged.recipe.algorithm = IndependentSettings{.bagging = true};
+  dealt.recipe.algorithm = IndependentSettings();
   bagged.run(2);
   dealt.run(2);
   EXPECT_FALSE(bagged.own[NodeId(0)] == dealt.own[NodeId(0)]);

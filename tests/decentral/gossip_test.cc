@@ -10,8 +10,8 @@ namespace {
 
 DecentralJob named(const char* name) {
   DecentralJob job;
-  job.options.recipe.algorithm = std::get<Decentral>(find_system(name).recipe).algorithm;
-  job.samples = 480;
+  job.recipe.algorithm = std::get<Decentral>(find_system(name).recipe).algorithm;
+  job.task.samples = 480;
   return job;
 }
 
@@ -28,7 +28,7 @@ TEST(Gosgd, ConsensusErrorFallsAsTheChanceRises) {
 
 TEST(Gosgd, AllSamplesAreTrainedOnOnce) {
   DecentralJob job = named("gosgd");
-  job.options.epochs = 2;
+  job.task.epochs = 2;
   job.run(4);
   for (const auto& [node, n] : job.applied) EXPECT_EQ(n, 960U);
   for (const auto& [node, w] : job.results) EXPECT_EQ(w, job.results[NodeId(0)]);
@@ -56,7 +56,7 @@ TEST(AdPsgd, MeanOfModelsIsConservedAndARateOfZeroReachesConsensus) {
   DecentralJob::expect_near(job.results[NodeId(0)], before);
   EXPECT_GT(apart, 1e-3);
   EXPECT_LT(job.spread(), 1e-3 * apart);
-  for (const auto& [node, n] : job.applied) EXPECT_EQ(n, 2 * job.samples);
+  for (const auto& [node, n] : job.applied) EXPECT_EQ(n, 2 * job.task.samples);
 }
 
 TEST(AdPsgd, BringsModelsTogether) {

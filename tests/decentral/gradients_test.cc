@@ -24,7 +24,7 @@ TEST(Ako, OnePartInStepIsSynchronousSgd) {
   job.run(4);
   Models w = job.initial(1);
   DecentralJob one = DecentralJob::like("ako");
-  one.options.batch = 24;
+  one.task.batch = 24;
   DecentralJob::Steps steps(one);
   while (const auto g = steps.gradients(w)) one.descend(w, *g);
   for (std::uint32_t r = 0; r < 4; ++r) DecentralJob::expect_near(job.models[NodeId(r)], w[0]);
@@ -78,7 +78,7 @@ TEST(Ako, EachGradientReachesEachPeerExactlyOnce) {
   for (const std::uint32_t p : {0U, 1U, 2U, 9U}) {
     DecentralJob job = DecentralJob::like("ako");
     job.set("partitions", p);
-    job.samples = 480;
+    job.task.samples = 480;
     Cluster cluster = DecentralJob::cluster(5);
     cluster.stragglers.resize(5);
     cluster.stragglers.back() = {Straggler::Kind::Constant, 4};
@@ -95,7 +95,7 @@ TEST(Ako, BytesAStepAreFlatInTheNumberOfWorkers) {
     DecentralJob job = DecentralJob::like("ako");
     job.set("pace", "sync");
     job.problem.dimensions = Elements(8400);
-    job.samples = 6 * P * steps;
+    job.task.samples = 6 * P * steps;
     job.run(P);
     return static_cast<double>(job.sent[NodeId(1)].value());
   };
@@ -136,8 +136,8 @@ TEST(Dogwild, ConvergesWithOneMessageInAHundredLost) {
   const auto trained = [](double chance) {
     DecentralJob job = DecentralJob::like("dogwild");
     job.set("drop-probability", chance);
-    job.samples = 2400;
-    job.options.epochs = 3;
+    job.task.samples = 2400;
+    job.task.epochs = 3;
     job.run(4);
     EXPECT_LT(job.loss(job.results[NodeId(0)]), 0.05 * job.loss(job.initial(1)[0])) << chance;
     return job;
@@ -175,7 +175,7 @@ TEST(Dogwild, ARandomPeerGetsEachGradient) {
 
 TEST(Dogwild, ASlowWorkerDoesNotStallOthers) {
   DecentralJob job = DecentralJob::like("dogwild");
-  job.samples = 960;
+  job.task.samples = 960;
   Cluster cluster = DecentralJob::cluster(4);
   cluster.stragglers.resize(4);
   cluster.stragglers.back() = {Straggler::Kind::Constant, 10};

@@ -16,9 +16,9 @@ namespace {
 DecentralJob hogwild(std::uint32_t threads) {
   DecentralJob job = DecentralJob::like("hogwild");
   job.set("learners", threads);
-  job.options.batch = 40;
-  job.options.epochs = 3;
-  job.options.eta = 0.02;
+  job.task.batch = 40;
+  job.task.epochs = 3;
+  job.task.eta = 0.02;
   return job;
 }
 
@@ -28,14 +28,14 @@ TEST(Hogwild, OneThreadIsSequentialSgdBitForBit) {
   DecentralJob job = hogwild(1);
   job.run(1);
   const QuadraticLearner learner(job.problem);
-  Ledger ledger(kDecentralSeed, job.samples);
+  Ledger ledger(kDecentralSeed, job.task.samples);
   std::vector<float> w(job.problem.dimensions.value(), 0.0F);
   std::vector<float> g(w.size());
-  for (std::uint64_t n = 0; n < job.options.epochs * job.samples; ++n) {
+  for (std::uint64_t n = 0; n < job.task.epochs * job.task.samples; ++n) {
     const Share share = ledger.deal(NodeId(0), Incarnation(1), 1);
     std::ranges::fill(g, 0.0F);
     learner.add_gradients(w, ledger.samples(share), 0, g);
-    for (std::size_t j = 0; j < w.size(); ++j) w[j] += -static_cast<float>(job.options.eta) * g[j];
+    for (std::size_t j = 0; j < w.size(); ++j) w[j] += -static_cast<float>(job.task.eta) * g[j];
     ledger.settle(share, SampleEnd::Applied);
   }
   EXPECT_TRUE(job.results[NodeId(0)] == w);
@@ -47,7 +47,7 @@ TEST(Hogwild, ConvergesOnADenseProblem) {
     job.run(1);
     const std::vector<float>& w = job.results[NodeId(0)];
     EXPECT_LT(job.loss(w), 0.3 * job.loss(std::vector<float>(w.size(), 0.0F))) << threads;
-    EXPECT_EQ(job.applied[NodeId(0)], job.options.epochs * job.samples);
+    EXPECT_EQ(job.applied[NodeId(0)], job.task.epochs * job.task.samples);
   }
 }
 
@@ -80,9 +80,9 @@ TEST(Hogwild, WorkersAverageTheirModels) {
 
 TEST(Hogwild, RefusesAnOptimizerWithAMemory) {
   DecentralJob job = hogwild(2);
-  job.options.rule = default_rule(RuleKind::Momentum);
+  job.task.rule = default_rule(RuleKind::Momentum);
   World world(DecentralJob::cluster(1), {.seed = kDecentralSeed});
-  job.options.workers = 1;
+  job.task.workers = 1;
   const Outcome outcome = world.run(job.program());
   ASSERT_FALSE(outcome.errors.empty());
   EXPECT_THAT(outcome.errors[0].what, testing::HasSubstr("--optimizer sgd"));

@@ -24,9 +24,9 @@ class Conservation : public testing::TestWithParam<const char*> {
  protected:
   // Returns how many meetings the checkers saw; they must report no violation.
   std::uint64_t watched(DecentralJob& job, Duration lost_at) {
-    job.options.audit = true;
-    job.options.epochs = 2;
-    job.samples = 480;
+    job.task.audit = true;
+    job.task.epochs = 2;
+    job.task.samples = 480;
     std::vector<std::unique_ptr<Checker>> checkers;
     checkers.push_back(make_messages_once());
     checkers.push_back(make_weights_conserved());
@@ -50,7 +50,7 @@ TEST_P(Conservation, HoldsWhenAWorkerIsLostAndComesBack) {
   for (const bool together : {true, false})
     for (const std::uint32_t late : {0U, 1U}) {
       DecentralJob job = DecentralJob::like(GetParam());
-      if (in_step(job.options.recipe.algorithm) && !together) continue;
+      if (in_step(job.recipe.algorithm) && !together) continue;
       if (late > 0 && !job.has("overlap-steps")) continue;
       if (job.has("pace")) job.set("pace", together ? "sync" : "async");
       if (job.has("local-steps")) job.set("local-steps", 2);
@@ -128,7 +128,7 @@ TEST(Gosgd, EqualsItsOracle) {
 TEST(Gosgd, SendsAModelWithItsChance) {
   const auto models = [](double chance) {
     DecentralJob job = DecentralJob::like("gosgd");
-    job.samples = 6 * 4 * 100;
+    job.task.samples = 6 * 4 * 100;
     job.set("pace", "sync");
     job.set("gossip", chance);
     Recorder recorder;
@@ -151,7 +151,8 @@ TEST(AdPsgd, OfTwoEqualsItsOracle) {
   DecentralJob job = DecentralJob::like("ad-psgd");
   job.set("pace", "sync");
   job.set("local-steps", 4);
-  job.samples = 120;  // Two meetings: the active worker is behind by less than a step after them.
+  job.task.samples =
+      120;  // Two meetings: the active worker is behind by less than a step after them.
   job.run(2);
   Models w = job.initial(2);
   Models at = w;  // where gradients are taken: the passive one meets while it computes
@@ -162,7 +163,7 @@ TEST(AdPsgd, OfTwoEqualsItsOracle) {
     if (!g) break;
     const auto update = [&](std::size_t r) {
       for (std::size_t i = 0; i < w[r].size(); ++i)
-        w[r][i] -= static_cast<float>(job.options.eta) * (*g)[r][i];
+        w[r][i] -= static_cast<float>(job.task.eta) * (*g)[r][i];
     };
     update(1);
     at[1] = w[1];
@@ -228,7 +229,7 @@ TEST(DPsgd, ATopologyIsRepairedWhenAWorkerIsLost) {
   for (const char* const topology : {"regular:3", "regular:5", "torus", "tree"}) {
     DecentralJob job = DecentralJob::like("d-psgd");
     job.set("topology", topology);
-    job.samples = 480;
+    job.task.samples = 480;
     World world(DecentralJob::cluster(6), {.seed = kDecentralSeed});
     world.at(Time(5ms), [&] { world.kill(NodeId(2), false); });
     job.run(world, 6);
@@ -250,7 +251,7 @@ TEST(ButterflySgd, SendsOneModelAStepWhateverTheNumberOfWorkers) {
   for (const std::size_t P : {4, 8}) {
     const auto messages = [P](std::uint64_t steps) {
       DecentralJob job = DecentralJob::like("butterfly-sgd");
-      job.samples = 6 * P * steps;
+      job.task.samples = 6 * P * steps;
       job.run(P);
       return job.outcome.messages;
     };

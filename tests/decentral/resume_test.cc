@@ -17,9 +17,9 @@ constexpr const char* kOwn = "decentral: a worker went on with a model of its ow
 
 DecentralJob two_epochs(const char* system) {
   DecentralJob job = DecentralJob::like(system);
-  job.options.epochs = 2;
-  job.options.eta = 0.01;
-  job.options.rule = default_rule(RuleKind::Momentum);
+  job.task.epochs = 2;
+  job.task.eta = 0.01;
+  job.task.rule = default_rule(RuleKind::Momentum);
   // 10 steps an epoch: at its end the models differ.
   if (job.has("local-steps") && job.get("local-steps") > 1) job.set("local-steps", 3);
   if (job.has("pace")) job.set("pace", "sync");
@@ -64,10 +64,10 @@ INSTANTIATE_TEST_SUITE_P(Systems, Resume,
 TEST(Resume, AtTheirOwnPaceAllTrainToTheEnd) {
   for (const char* system : {"easgd", "gosgd", "mpca-sgd", "crossbow", "ako", "dogwild"}) {
     DecentralJob whole = two_epochs(system);
-    whole.options.recipe.algorithm = std::get<Decentral>(find_system(system).recipe).algorithm;
+    whole.recipe.algorithm = std::get<Decentral>(find_system(system).recipe).algorithm;
     whole.run(kWorkers);
     DecentralJob cut = two_epochs(system);
-    cut.options.recipe.algorithm = whole.options.recipe.algorithm;
+    cut.recipe.algorithm = whole.recipe.algorithm;
     lose_all(cut, Time(whole.outcome.end.time_since_epoch() * 4 / 5));
     EXPECT_EQ(cut.outcome.probes[kOwn], kWorkers) << system;
     EXPECT_EQ(cut.applied, whole.applied) << system;

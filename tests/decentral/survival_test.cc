@@ -13,13 +13,13 @@ using namespace std::chrono_literals;
 class Survival : public testing::TestWithParam<const char*> {
  protected:
   Survival() {
-    job.options.recipe.algorithm = std::get<Decentral>(find_system(GetParam()).recipe).algorithm;
+    job.recipe.algorithm = std::get<Decentral>(find_system(GetParam()).recipe).algorithm;
     if (job.has("local-steps") && job.get("local-steps") > 3) job.set("local-steps", 3);
-    job.options.epochs = 3;
-    job.samples = 480;
+    job.task.epochs = 3;
+    job.task.samples = 480;
   }
   void expect_trained() {
-    const auto whole = static_cast<std::uint64_t>(job.samples) * job.options.epochs;
+    const auto whole = static_cast<std::uint64_t>(job.task.samples) * job.task.epochs;
     ASSERT_FALSE(job.results.empty());
     for (const auto& [node, n] : job.applied) EXPECT_EQ(n, whole) << node.value();
     for (const auto& [node, w] : job.results) {
