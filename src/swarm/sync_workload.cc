@@ -21,7 +21,7 @@ struct SyncJob {
   TrainingTask task{};
   InStep recipe{};
   SyncTuning tuning{};
-  std::vector<float> result;  // of whoever ended last
+  std::vector<float> result;  // of the worker that ended last
   std::size_t results = 0;
 };
 

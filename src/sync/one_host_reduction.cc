@@ -32,7 +32,7 @@ const float* floats_of(const std::optional<Reading>& reading) {
 void OneHostReduction::begin_view(const View& view, Rank own) {
   const bool norms = update_.needs_norms();
   sums_in_update_ = context_.recipe.shards == 0 && !norms;
-  // Running statistics are written by forward passes, beside the parameters.
+  // Forward passes write running statistics, which follow the parameters in memory.
   const bool parameters_stay = sums_in_update_ && replica_.buffers().n == Elements(0) &&
                                replica_.g().bytes().size >= context_.tuning.hold_parameters;
   // Two members that both compute the whole update have all slots anyway; norms may need them

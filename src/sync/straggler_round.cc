@@ -34,7 +34,7 @@ Task<void> StragglerRound::compute(const Group& group, StepReport& report) {
   });
   dealing_.decide(decision_);
   if (!waits_by<PartialGradients>(context_.recipe)) co_return;
-  // No worker had to come to the end of its micro-shard: how far did each come?
+  // Partial micro-shards count: gathers the number of samples of each.
   const std::vector<std::uint64_t> samples = co_await gathering_.of_all(
       group, samples_done_, operation(operations::kCounts, replica_.step));
   dealing_.count(samples);

@@ -402,10 +402,10 @@ Task<void> sync_worker(Node& node, Learner& learner, CheckpointStore& checkpoint
   if (task.all_batches() == 0) throw ConfigError("a global batch of 0 samples; take at least 1");
   require_valid(task.rule);
   if (traits(recipe.encode.as).gathers_momentum && task.rule.kind != RuleKind::Sgd)
-    throw ConfigError(fmt::format(
-        "--encode {} with --optimizer {}: momentum is in what it sends already; take --optimizer "
-        "sgd, or --encode topk:0.001+ef",
-        to_string(recipe.encode.as), name_of(task.rule)));
+    throw ConfigError(
+        fmt::format("--encode {} with --optimizer {}: its messages already contain momentum; take "
+                    "--optimizer sgd, or --encode topk:0.001+ef",
+                    to_string(recipe.encode.as), name_of(task.rule)));
   SHOAL_CHECK_EQ(replica.ledger.samples_per_epoch(), task.samples);
   SHOAL_CHECK_EQ(replica.slots().n, learner.layout().parameters() * slots(task.rule));
   const SyncContext context(task, recipe, tuning);

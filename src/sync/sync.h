@@ -46,8 +46,7 @@ namespace shoal {
 // The node program of a worker. All arguments but the tuning outlive it, task and recipe too.
 // `replica` is the worker's, made for this life of the node, with slots(task.rule) and a ledger of
 // the task's samples; it holds the result at the end. Reads neither epochs nor budget. Ends before
-// the last step when the journal wants to leave. Throws ConfigError for a task or recipe that
-// cannot be.
+// the last step if the journal asks for it. Throws ConfigError for an impossible task or recipe.
 Task<void> sync_worker(Node& node, Learner& learner, CheckpointStore& checkpoints, Replica& replica,
                        const TrainingTask& task, const InStep& recipe, Journal* journal,
                        SyncTuning tuning);
