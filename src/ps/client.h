@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/types.h"
@@ -35,6 +37,8 @@ class Client {
         pulls_(make_codec(pulls)) {}
 
   const ShardDirectory& directory() const { return directories_.now(); }
+  // Calls `then` for every new directory.
+  void on_directory(std::function<void()> then) { directories_.on_change = std::move(then); }
   // The destinations of the ranges that follow an answer. Parameters and slots have the shard's
   // size.
   struct Room {

@@ -25,7 +25,7 @@ ServedWorker::ServedWorker(ServedContext& context, CheckpointStore& checkpoints)
       rounds_(context_, parameters_),
       epoch_end_(context_, parameters_, checkpoints),
       epoch_(kNoEpochYet) {
-  directories.on_change = [this] { rounds_.note_directory(); };
+  context_.client.on_directory([this] { rounds_.note_directory(); });
 }
 
 Task<void> ServedWorker::run() {
