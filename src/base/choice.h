@@ -22,7 +22,10 @@
 // alone: `4`.
 //
 // Option structs list their parameters in the same way. There a parameter may itself be a choice,
-// or an enum of base/names.h for which enum_names(Enum) returns the table.
+// or an enum of base/names.h for which enum_names(Enum) returns the table; and Rows stand among the
+// parameters where a field is not one setting:
+//
+//   Rows<Job>{[](Job& job) { return choice_settings("algorithm", job.algorithm, "..."); }}
 #pragma once
 
 #include <concepts>
@@ -68,7 +71,7 @@ struct Parameter {
   Print print = Print::Always;
 };
 
-// A parameter of one value: reads and writes a field of it. Lives no longer than the value.
+// One setting of a value: reads and writes a field of it. Lives no longer than the value.
 struct Setting {
   std::string_view name;
   std::string_view help;
@@ -81,6 +84,12 @@ struct Setting {
   std::string range;                 // "a whole number from 1 on"
   std::function<std::string()> text;
   std::function<void(std::string_view)> set;  // throws ConfigError
+};
+
+// Among the parameters of an option struct: settings that a function makes.
+template <class Owner>
+struct Rows {
+  std::vector<Setting> (*make)(Owner& owner);
 };
 
 // The text forms of single values. `read_value` throws ConfigError with what is allowed.
@@ -162,6 +171,19 @@ Setting named_setting(std::string_view name, Enum& field, const Names<Enum, N>& 
   return setting;
 }
 
+// A value with text forms of its own; some of them are shown.
+template <class Value>
+Setting form_setting(std::string_view name, Value& field, Value (*parse)(std::string_view),
+                     std::vector<std::string> shown, std::string_view help) {
+  Setting setting;
+  setting.name = name;
+  setting.help = help;
+  setting.choices = std::move(shown);
+  setting.text = [&field] { return std::string(to_string(field)); };
+  setting.set = [&field, parse](std::string_view text) { field = parse(text); };
+  return setting;
+}
+
 // Each setting that both have gets its value from the first, if it takes that.
 void carry_over(const std::vector<Setting>& from, const std::vector<Setting>& to);
 
@@ -194,17 +216,25 @@ Setting setting_of(const Parameter<Owner, Value>& parameter, Owner& owner) {
   return setting;
 }
 
+template <class Owner, class Value>
+void add_settings(std::vector<Setting>& all, const Parameter<Owner, Value>& parameter,
+                  Owner& owner) {
+  all.push_back(setting_of(parameter, owner));
+}
+template <class Owner>
+void add_settings(std::vector<Setting>& all, const Rows<Owner>& rows, Owner& owner) {
+  for (Setting& setting : rows.make(owner)) all.push_back(std::move(setting));
+}
+
 }  // namespace detail
 
-// The parameters of an alternative, in order.
+// The parameters of an alternative, or of an option struct, in order.
 template <class Alternative>
 std::vector<Setting> settings_of(Alternative& value) {
   std::vector<Setting> settings;
   if constexpr (requires { Alternative::parameters(); })
     std::apply(
-        [&](const auto&... parameter) {
-          (settings.push_back(detail::setting_of(parameter, value)), ...);
-        },
+        [&](const auto&... parameter) { (detail::add_settings(settings, parameter, value), ...); },
         Alternative::parameters());
   return settings;
 }
@@ -301,6 +331,29 @@ Choice read_choice(std::string_view text) {
   });
   if (!found) detail::refuse_name(name, names_of<Choice>());
   return choice;
+}
+
+// For Rows: the name of one of several alternatives, and its parameters as settings beside it.
+// Another alternative takes over the settings that both have.
+template <class... Alternatives>
+std::vector<Setting> choice_settings(std::string_view name, std::variant<Alternatives...>& field,
+                                     std::string_view help) {
+  using Variant = std::variant<Alternatives...>;
+  Setting decider;
+  decider.name = name;
+  decider.help = help;
+  decider.choices = names_of<Variant>();
+  decider.decides = true;
+  decider.text = [&field] { return std::string(name_of(field)); };
+  decider.set = [&field](std::string_view text) {
+    Variant other = default_of<Variant>(text);
+    if (other.index() == field.index()) return;
+    carry_over(settings_of(field), settings_of(other));
+    field = std::move(other);
+  };
+  std::vector<Setting> all = settings_of(field);
+  all.insert(all.begin(), std::move(decider));
+  return all;
 }
 
 // Throws ConfigError with the flag, the text and what is allowed.

@@ -19,13 +19,17 @@ constinit const ExchangeAlgorithm kAutoExchange{
     .seconds = nullptr};
 
 Exchange parse_exchange(std::string_view name) {
-  std::vector<std::string> known;
-  for (const ExchangeRow& row : kExchangeRows) {
+  for (const ExchangeRow& row : kExchangeRows)
     if (row.algorithm->name == name) return row.exchange;
-    known.emplace_back(row.algorithm->name);
-  }
   throw ConfigError(
-      fmt::format("--exchange {}: this is not known. {}", name, suggest(name, known)));
+      fmt::format("--exchange {}: this is not known. {}", name, suggest(name, exchange_names())));
+}
+
+std::vector<std::string> exchange_names(Exchange first) {
+  std::vector<std::string> names;
+  for (const ExchangeRow& row : kExchangeRows)
+    if (row.exchange >= first) names.emplace_back(row.algorithm->name);
+  return names;
 }
 
 Task<void> all_reduce(Exchange exchange, const Group& group, Range data, Range scratch,

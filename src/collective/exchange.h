@@ -5,7 +5,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "collective/group.h"
 #include "runtime/range.h"
@@ -93,6 +95,8 @@ constexpr const ExchangeAlgorithm& algorithm_of(Exchange exchange) {
 }
 inline std::string_view to_string(Exchange exchange) { return algorithm_of(exchange).name; }
 Exchange parse_exchange(std::string_view name);  // an unknown one is a ConfigError
+// From this one on, in the order of the rows.
+std::vector<std::string> exchange_names(Exchange first = Exchange::Auto);
 
 // On return `data` holds the sum over all members, with the same bits on all of them. `scratch` has
 // the size of data, and both live until the generation is retired.

@@ -1,10 +1,11 @@
-// Decentral: the recipe of training in which each worker has its own model and optimizer, with a
-// field for each setting. An algorithm is an alternative of `AlgorithmChoice`, with settings in its
-// own header.
+// Decentral: the recipe of workers that have each a model and an optimizer of their own. A setting
+// is a field and its row in parameters(). An algorithm is an alternative of `AlgorithmChoice`, with
+// settings in its own header.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
+#include <tuple>
 #include <variant>
 #include <vector>
 
@@ -25,6 +26,7 @@
 #include "decentral/stream.h"
 #include "decentral/tree.h"
 #include "encoded/encode.h"
+#include "encoded/encode_settings.h"
 #include "learner/normalization.h"
 
 namespace shoal {
@@ -41,10 +43,26 @@ struct Decentral {
   BatchNorm batch_norm{};
   Encode encode{};  // differences of models, or gradients
 
+  static constexpr auto parameters() {
+    return std::tuple{
+        Rows<Decentral>{[](Decentral& r) {
+          return choice_settings("algorithm", r.algorithm,
+                                 "how models that are trained apart are combined");
+        }},
+        Rows<Decentral>{[](Decentral& r) {
+          // All but `auto`, whose costs are known for gradients alone.
+          return std::vector{
+              form_setting("exchange", r.exchange, parse_exchange, exchange_names(Exchange::Ring),
+                           "which algorithm sums the models"),
+              form_setting("batch-norm", r.batch_norm, parse_batch_norm, {"local", "group:32"},
+                           "samples of the statistics: local, a worker's; group:K, K "
+                           "of them"),
+              encode_setting(r.encode, "how differences of models, or gradients, are sent"),
+              encoded_by_setting(r.encode)};
+        }}};
+  }
   bool operator==(const Decentral&) const = default;
 };
-
-std::vector<Setting> settings_of(Decentral& recipe);
 
 // ---- Settings that several algorithms have
 

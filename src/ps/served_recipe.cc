@@ -1,8 +1,5 @@
 #include "ps/served_recipe.h"
 
-#include "base/setting_list.h"
-#include "encoded/encode_settings.h"
-
 namespace shoal {
 namespace {
 
@@ -15,7 +12,9 @@ PushOrder order_of(const Filter& filter) {
   return std::holds_alternative<filter::Magnitude>(filter) ? PushOrder::Magnitude : PushOrder::Fifo;
 }
 
-Setting order_setting(Filter& filter) {
+}  // namespace
+
+Setting push_order_setting(Filter& filter) {
   Setting row;
   row.name = "order";
   row.printed = false;  // --filter says it
@@ -33,36 +32,6 @@ Setting order_setting(Filter& filter) {
     }
   };
   return row;
-}
-
-}  // namespace
-
-std::vector<Setting> settings_of(Served& r) {
-  SettingList list;
-  list.add(settings_of(r.ps));
-  list.add(order_setting(r.ps.filter));
-  list.value(
-      "shards", r.shards,
-      "logical shards, summed in a fixed order: the same bits for any number of workers; 0: none");
-  list.form("batch-norm", r.batch_norm, parse_batch_norm, {"local", "group:32"},
-            "samples of a statistic: local, the worker's batch; group:K, K of its samples");
-  list.add(encode_setting(r.encode, "encoding of pushed gradients"));
-  list.add(encode_after_setting(r.encode));
-  return list.take();
-}
-
-std::uint64_t servers_of(const Served& recipe, std::uint64_t workers) {
-  return recipe.ps.servers > 0 ? recipe.ps.servers : workers;
-}
-
-std::uint64_t samples_per_update(const Served& recipe, const TrainingTask& task) {
-  if (recipe.shards > 0) return task.all_batches();
-  return samples_per_update(recipe.ps, task.batch, task.workers, task.hosts);
-}
-
-EpochCount length_of(const Served& recipe, const TrainingTask& task) {
-  const std::uint64_t each = samples_per_update(recipe, task);
-  return recipe.shards > 0 ? epochs_in_steps(task, each) : epochs_of(task, each);
 }
 
 }  // namespace shoal

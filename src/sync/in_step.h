@@ -1,5 +1,5 @@
-// InStep: the recipe of training whose workers compute one step together, with a field for each
-// setting. A new setting is a field here and a row in in_step.cc.
+// InStep: the recipe of training whose workers compute one step together. A setting is a field and
+// its row in parameters().
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include "base/names.h"
 #include "collective/exchange.h"
 #include "encoded/encode.h"
+#include "encoded/encode_settings.h"
 #include "learner/normalization.h"
 
 namespace shoal {
@@ -37,6 +38,7 @@ enum class SendOrder : std::uint8_t {
 };
 inline constexpr auto kSendOrderNames = names<SendOrder>(
     {{SendOrder::Fifo, "fifo"}, {SendOrder::Wfbp, "wfbp"}, {SendOrder::Priority, "priority"}});
+constexpr const auto& enum_names(SendOrder) { return kSendOrderNames; }
 
 // Which gradients of a step count.
 struct AllGradients {
@@ -76,11 +78,13 @@ using StragglerPolicy =
 enum class KeepBatch : std::uint8_t { Global, Worker };
 inline constexpr auto kKeepBatchNames =
     names<KeepBatch>({{KeepBatch::Global, "global"}, {KeepBatch::Worker, "worker"}});
+constexpr const auto& enum_names(KeepBatch) { return kKeepBatchNames; }
 
 // Shares of a batch.
 enum class Balance : std::uint8_t { Even, Auto };
 inline constexpr auto kBalanceNames =
     names<Balance>({{Balance::Even, "even"}, {Balance::Auto, "auto"}});
+constexpr const auto& enum_names(Balance) { return kBalanceNames; }
 
 struct InStep {
   Updater updater = Updater::Everyone;
@@ -97,11 +101,50 @@ struct InStep {
   BatchNorm batch_norm{};
   Encode encode{};
 
+  // All but `update`, which also chooses between InStep and other kinds of training.
+  static constexpr auto parameters() {
+    constexpr Limits kPart{.least = 0, .most = 1, .above_least = true};
+    return std::tuple{
+        Rows<InStep>{[](InStep& r) {
+          return std::vector{
+              form_setting("exchange", r.exchange, parse_exchange, exchange_names(),
+                           "which algorithm sums the gradients; auto: by measured costs")};
+        }},
+        Parameter{"order", &InStep::order,
+                  "when gradients are sent: fifo, all at the end of backward; wfbp, as backward "
+                  "makes them; priority, first layers first, and the next forward pass begins with "
+                  "them"},
+        Rows<InStep>{[](InStep& r) {
+          return choice_settings("straggler-policy", r.stragglers,
+                                 "which gradients of a step count");
+        }},
+        Parameter{"epoch-fraction", &InStep::epoch_fraction,
+                  "part of its samples after which an epoch ends; the rest is dropped", kPart},
+        Parameter{"accumulate",
+                  &InStep::accumulate,
+                  "passes over as many smaller portions before an exchange",
+                  {1}},
+        Parameter{"balance", &InStep::balance, "shares of a batch: equal, or by measured speed"},
+        Parameter{"keep-batch", &InStep::keep,
+                  "which batch stays as it is when workers come and go"},
+        Parameter{"shards", &InStep::shards,
+                  "logical shards summed in one fixed order: the same bits for any number of "
+                  "workers; 0: none"},
+        Rows<InStep>{[](InStep& r) {
+          return std::vector{
+              form_setting("batch-norm", r.batch_norm, parse_batch_norm,
+                           {"local", "group:32", "sync"},
+                           "samples of the statistics: local, a worker's; group:K, K of them; "
+                           "sync, all workers'"),
+              encode_setting(r.encode,
+                             "how gradients, or differences of models, are sent; +ef: the error is "
+                             "kept and added later; +zstd: also packed; LAYER=.., after a comma: "
+                             "for some layers"),
+              encoded_by_setting(r.encode), encode_after_setting(r.encode)};
+        }}};
+  }
   bool operator==(const InStep&) const = default;
 };
-
-// All but `update`, which also chooses between InStep and other kinds of training.
-std::vector<Setting> settings_of(InStep& recipe);
 
 template <class Policy>
 bool waits_by(const InStep& recipe) {

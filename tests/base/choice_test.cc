@@ -158,6 +158,37 @@ TEST(Choice, AParameterMayBeAChoiceOrAnEnum) {
   EXPECT_EQ(options.shade, Shade::Dark);
 }
 
+struct Apart {
+  std::variant<Plain, Largest> form{};
+  bool fast = false;
+  static constexpr auto parameters() {
+    return std::tuple{Rows<Apart>{[](Apart& a) { return choice_settings("form", a.form, "form"); }},
+                      Parameter{"fast", &Apart::fast, "fast"}};
+  }
+  bool operator==(const Apart&) const = default;
+};
+
+std::vector<std::string> names_of_settings(Apart& options) {
+  std::vector<std::string> names;
+  for (const Setting& setting : settings_of(options)) names.emplace_back(setting.name);
+  return names;
+}
+
+TEST(Choice, TheParametersOfAnAlternativeMayBeSettingsBesideIt) {
+  Apart options;
+  EXPECT_EQ(names_of_settings(options), (std::vector<std::string>{"form", "fast"}));
+  const Setting form = settings_of(options)[0];
+  EXPECT_TRUE(form.decides);
+  EXPECT_EQ(form.choices, (std::vector<std::string>{"plain", "largest"}));
+  form.set("largest");
+  EXPECT_EQ(form.text(), "largest");
+  EXPECT_EQ(names_of_settings(options),
+            (std::vector<std::string>{"form", "ratio", "hold", "fast"}));
+  settings_of(options)[1].set("0.5");
+  EXPECT_EQ(std::get<Largest>(options.form), Largest{.ratio = 0.5});
+  EXPECT_THROW(form.set("levels"), ConfigError);
+}
+
 TEST(Choice, AnUnknownNameIsAnsweredWithTheNearest) {
   using Named = std::variant<Plain, Largest>;
   try {
