@@ -1,12 +1,5 @@
-// Opens and checks the dataset of `--data SPEC`; samples are made on demand.
-//
-//   fashion-mnist             as Debian installs it
-//   idx:DIR                   MNIST's format, compressed or not
-//   cifar10:DIR               the binary version
-//   csv:FILE[:label=COLUMN][:target=classes|values]
-//   libsvm:FILE[:target=...]  sparse rows
-//   text:FILE[:length=T]      predict the next character
-//   synthetic:KIND[,key=value...]  blobs, spirals, images, teacher, sparse, text; needs no file
+// Opens and checks the dataset of `--data SPEC`; samples are made on demand. The
+// formats are listed in data/formats.h.
 //
 // Opening reads a file once, to check all of it and to find its size. At most an offset per row
 // stays in memory, and images only if they were compressed.

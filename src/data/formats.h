@@ -1,5 +1,13 @@
 // The formats of open_dataset; private to this layer. `rest` is the text after "KIND:". A new
 // format has a declaration and a row here.
+//
+//   fashion-mnist             as Debian installs it
+//   idx:DIR                   MNIST's format, compressed or not
+//   cifar10:DIR               the binary version
+//   csv:FILE[:label=COLUMN][:target=classes|values]
+//   libsvm:FILE[:target=...]  sparse rows
+//   text:FILE[:length=T]      predict the next character
+//   synthetic:KIND[,key=value...]  blobs, spirals, images, teacher, sparse, text; needs no file
 #pragma once
 
 #include <array>

@@ -21,7 +21,8 @@
 // records what the first one did.
 // bounded:0 is synchronous: no worker reads before all have pushed, so their pushes are one update.
 //
-// A new consistency is a struct here or in a file of its own, and its name in the list.
+// A new consistency is a struct here or in a file of its own, and its name in the list. What it
+// does not say is as in consistency::EachPush.
 #pragma once
 
 #include <algorithm>
@@ -34,41 +35,11 @@
 
 #include "base/choice.h"
 #include "ps/clock_table.h"
+#include "ps/each_push.h"
 
 namespace shoal {
 
-enum class Admission : std::uint8_t { Now, Later, Never };
-
 namespace consistency {
-
-// The default rule: each push is an update, and no worker waits.
-struct EachPush {
-  bool operator==(const EachPush&) const = default;
-
-  bool may_read(const ClockTable& /*table*/, std::uint64_t /*clock*/, std::uint64_t /*version*/,
-                std::uint64_t /*pushes*/) const {
-    return true;
-  }
-  Admission admits(const ClockTable& /*table*/, const ClockRow& /*row*/, std::uint64_t /*version*/,
-                   std::uint64_t /*based_on*/, double /*change*/) const {
-    return Admission::Now;
-  }
-  bool completes(const ClockTable& /*table*/, std::uint64_t pushes,
-                 std::uint64_t /*version*/) const {
-    return pushes >= 1;
-  }
-  std::uint64_t pushes_per_update(std::uint64_t /*workers*/) const { return 1; }
-  std::uint64_t version_after(const ClockTable& /*table*/, std::uint64_t version) const {
-    return version + 1;
-  }
-  bool moves_in_step() const { return false; }
-  bool goes_by_steps() const { return false; }
-  bool counts_clocks() const { return false; }
-  bool drops_late() const { return false; }
-  bool limits_change() const { return false; }
-  std::optional<std::uint64_t> staleness_bound() const { return std::nullopt; }
-  std::uint64_t rate_divisor() const { return 1; }
-};
 
 struct Synchronous : EachPush {
   static constexpr std::string_view kName = "synchronous";
