@@ -70,6 +70,10 @@ struct Parameter {
   Limits limits{};
   Print print = Print::Always;
 };
+// clang++ 14 deduces nothing for an aggregate.
+template <class Owner, class Value>
+Parameter(std::string_view, Value Owner::*, std::string_view, Limits = {}, Print = {})
+    -> Parameter<Owner, Value>;
 
 // One setting of a value: reads and writes a field of it. Lives no longer than the value.
 struct Setting {
