@@ -1,4 +1,4 @@
-// Decentral: the recipe of workers that have each a model and an optimizer of their own. A setting
+// Decentral: the recipe of training in which each worker has its own model and optimizer. A setting
 // is a field and its row in parameters(). An algorithm is an alternative of `AlgorithmChoice`, with
 // settings in its own header.
 #pragma once
@@ -47,17 +47,17 @@ struct Decentral {
     return std::tuple{
         Rows<Decentral>{[](Decentral& r) {
           return choice_settings("algorithm", r.algorithm,
-                                 "how models that are trained apart are combined");
+                                 "algorithm that combines models which workers train apart");
         }},
         Rows<Decentral>{[](Decentral& r) {
           // All but `auto`, whose costs are known for gradients alone.
           return std::vector{
               form_setting("exchange", r.exchange, parse_exchange, exchange_names(Exchange::Ring),
-                           "which algorithm sums the models"),
-              form_setting("batch-norm", r.batch_norm, parse_batch_norm, {"local", "group:32"},
-                           "samples of the statistics: local, a worker's; group:K, K "
-                           "of them"),
-              encode_setting(r.encode, "how differences of models, or gradients, are sent"),
+                           "algorithm that sums models"),
+              form_setting(
+                  "batch-norm", r.batch_norm, parse_batch_norm, {"local", "group:32"},
+                  "samples of a statistic: local, the worker's batch; group:K, K of its samples"),
+              encode_setting(r.encode, "encoding of differences of models, or of gradients"),
               encoded_by_setting(r.encode)};
         }}};
   }

@@ -34,4 +34,18 @@ Setting push_order_setting(Filter& filter) {
   return row;
 }
 
+std::uint64_t servers_of(const Served& recipe, std::uint64_t workers) {
+  return recipe.ps.servers > 0 ? recipe.ps.servers : workers;
+}
+
+std::uint64_t samples_per_update(const Served& recipe, const TrainingTask& task) {
+  if (recipe.shards > 0) return task.all_batches();
+  return samples_per_update(recipe.ps, task.batch, task.workers, task.hosts);
+}
+
+EpochCount length_of(const Served& recipe, const TrainingTask& task) {
+  const std::uint64_t each = samples_per_update(recipe, task);
+  return recipe.shards > 0 ? epochs_in_steps(task, each) : epochs_of(task, each);
+}
+
 }  // namespace shoal

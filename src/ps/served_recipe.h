@@ -33,18 +33,24 @@ struct Served {
         Rows<Served>{[](Served& r) { return settings_of(r.ps); }},
         Rows<Served>{[](Served& r) { return std::vector{push_order_setting(r.ps.filter)}; }},
         Parameter{"shards", &Served::shards,
-                  "logical shards summed in one fixed order: the same bits for any number of "
+                  "logical shards, summed in a fixed order: the same bits for any number of "
                   "workers; 0: none"},
         Rows<Served>{[](Served& r) {
           return std::vector{
-              form_setting("batch-norm", r.batch_norm, parse_batch_norm, {"local", "group:32"},
-                           "samples of the statistics: local, a worker's; group:K, "
-                           "K of them"),
-              encode_setting(r.encode, "how pushed gradients are sent"),
+              form_setting(
+                  "batch-norm", r.batch_norm, parse_batch_norm, {"local", "group:32"},
+                  "samples of a statistic: local, the worker's batch; group:K, K of its samples"),
+              encode_setting(r.encode, "encoding of pushed gradients"),
               encode_after_setting(r.encode)};
         }}};
   }
   bool operator==(const Served&) const = default;
 };
+
+// Servers, each with a part of the parameters, when none is missing.
+std::uint64_t servers_of(const Served& recipe, std::uint64_t workers);
+// Samples of an update, when nobody is missing, and all are equally fast.
+std::uint64_t samples_per_update(const Served& recipe, const TrainingTask& task);
+EpochCount length_of(const Served& recipe, const TrainingTask& task);
 
 }  // namespace shoal

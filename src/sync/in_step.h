@@ -106,40 +106,40 @@ struct InStep {
     constexpr Limits kPart{.least = 0, .most = 1, .above_least = true};
     return std::tuple{
         Rows<InStep>{[](InStep& r) {
-          return std::vector{
-              form_setting("exchange", r.exchange, parse_exchange, exchange_names(),
-                           "which algorithm sums the gradients; auto: by measured costs")};
+          return std::vector{form_setting(
+              "exchange", r.exchange, parse_exchange, exchange_names(),
+              "algorithm that sums gradients, or models; auto: chosen by measured costs")};
         }},
-        Parameter{"order", &InStep::order,
-                  "when gradients are sent: fifo, all at the end of backward; wfbp, as backward "
-                  "makes them; priority, first layers first, and the next forward pass begins with "
-                  "them"},
+        Parameter{
+            "order", &InStep::order,
+            "order of sending gradients: fifo, all after the backward pass; wfbp, as the backward "
+            "pass produces them; priority, first layers first, overlapped with the next forward "
+            "pass; magnitude, largest changes first (pushes to servers: --filter magnitude:RATE)"},
         Rows<InStep>{[](InStep& r) {
           return choice_settings("straggler-policy", r.stragglers,
                                  "which gradients of a step count");
         }},
         Parameter{"epoch-fraction", &InStep::epoch_fraction,
-                  "part of its samples after which an epoch ends; the rest is dropped", kPart},
-        Parameter{"accumulate",
-                  &InStep::accumulate,
-                  "passes over as many smaller portions before an exchange",
-                  {1}},
+                  "fraction of the samples after which an epoch ends; the others are dropped",
+                  kPart},
+        Parameter{"accumulate", &InStep::accumulate, "number of smaller passes per exchange", {1}},
         Parameter{"balance", &InStep::balance, "shares of a batch: equal, or by measured speed"},
-        Parameter{"keep-batch", &InStep::keep,
-                  "which batch stays as it is when workers come and go"},
+        Parameter{
+            "keep-batch", &InStep::keep,
+            "the batch size that stays constant when workers come and go: global, or per worker"},
         Parameter{"shards", &InStep::shards,
-                  "logical shards summed in one fixed order: the same bits for any number of "
+                  "logical shards, summed in a fixed order: the same bits for any number of "
                   "workers; 0: none"},
         Rows<InStep>{[](InStep& r) {
           return std::vector{
               form_setting("batch-norm", r.batch_norm, parse_batch_norm,
                            {"local", "group:32", "sync"},
-                           "samples of the statistics: local, a worker's; group:K, K of them; "
-                           "sync, all workers'"),
-              encode_setting(r.encode,
-                             "how gradients, or differences of models, are sent; +ef: the error is "
-                             "kept and added later; +zstd: also packed; LAYER=.., after a comma: "
-                             "for some layers"),
+                           "samples of a statistic: local, the worker's batch; group:K, K of its "
+                           "samples; sync, the batches of all workers"),
+              encode_setting(
+                  r.encode,
+                  "encoding of gradients, or of differences of models; +ef: error feedback; +zstd: "
+                  "compressed; LAYER=.. after a comma: for some layers"),
               encoded_by_setting(r.encode), encode_after_setting(r.encode)};
         }}};
   }
