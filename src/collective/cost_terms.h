@@ -55,7 +55,7 @@ struct PowerOfTwoRounds {
   double Q, abroad, at_home;
 };
 
-// What the other members add to it (fold.h).
+// The terms that the other members add to it (fold.h).
 double fold_seconds(const CostTerms& t, const PowerOfTwoRounds& r);
 
 }  // namespace shoal

@@ -35,9 +35,9 @@ Task<ServedEpochEnd::Past> ServedEpochEnd::attend(std::uint64_t epoch) {
       continue;
     }
     const Past past{answer.epochs, answer.task == EndOfEpochTask::Finish};
-    // Of an epoch that others have ended without this worker only the last one's score is known.
+    // For epochs that ended without this worker, only the score of the last one is known.
     const bool known = answer.epochs == epoch + 1;
-    // What was read at its beginning may be of the epochs before.
+    // Parameters read at its beginning may belong to earlier epochs.
     if (past.last && !known) co_await worker_.at_all_shards(reads);
     EvaluationReport report{Step(answer.version), epoch + 1, answer.score, {}};
     report.took = worker_.node.env.now() - begin;

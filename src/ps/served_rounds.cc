@@ -111,7 +111,7 @@ Task<void> ServedRounds::make_up_for_lost(const bool& done, TaskGroup& tasks) {
   }
 }
 
-// Of a directory that was left out only the holders before and after are known.
+// Only the holders before and after a directory that was left out are known.
 void ServedRounds::note_directory() {
   const ShardDirectory before = std::exchange(directory_, worker_.client.directory());
   const bool left_out = directory_.generation != before.generation.next();

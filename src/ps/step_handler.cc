@@ -142,7 +142,7 @@ Task<Admission> StepHandler::admitted(HostedShard& shard, const Pushing& pushing
   };
   while (must_wait()) co_await shard.changed.wait();
   shard.resume_turn();
-  // What a lost worker had in all shards may have been counted already, without this push.
+  // Shares of a lost worker may have been counted already, without this push.
   if (!server_.is_head(shard) || shard.row(worker) == nullptr || !server_.present(worker))
     co_return Admission::Later;
   shard.row(worker)->waits = false;

@@ -19,7 +19,7 @@
 
 namespace shoal {
 
-// What a member reports about its state.
+// A member's report about its state.
 struct Standing {
   std::uint64_t step = 0;
   std::uint32_t lineage = 0;

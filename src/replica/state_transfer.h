@@ -32,7 +32,7 @@ class StateTransfer {
 
   // Begins a view. If a state has not arrived completely, goes back to the state before it.
   void begin();
-  // What the members of the view agreed on. If this member is in need, its own state is invalid
+  // The members of the view agreed on these. If this member is in need, its own state is invalid
   // from now on.
   void agreed(Rank source, std::vector<bool> in_need, Rank own);
   // At the source: makes the initial state.

@@ -1,4 +1,4 @@
-// What the parts of a worker share: the task, the recipe, and what follows from both.
+// Shared by the parts of a worker: the task, the recipe, and what follows from both.
 #pragma once
 
 #include "base/types.h"

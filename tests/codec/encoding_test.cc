@@ -114,7 +114,7 @@ TEST(Encoding, FeedbackIsRefusedWhereItMakesNoSense) {
   EXPECT_THAT(refusal("topk:0.1+"), HasSubstr("needs ef or zstd"));
 }
 
-// What an encoding says about itself must be what its codec does.
+// An encoding's traits must describe what its codec does.
 TEST(Encoding, TraitsAreThoseOfTheCodec) {
   for (const EncodingRow& row : encoding_rows()) {
     const Encoding encoding = parse_encoding(row.examples.usual);

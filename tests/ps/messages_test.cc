@@ -11,7 +11,7 @@ namespace {
 
 constexpr NodeId kSender{3};
 
-// What a receiver makes of the bytes of a frame.
+// The results of a receiver for the bytes of a frame.
 template <class List, std::size_t size>
 List received(const MessageFrame<List, size>& sent) {
   MessageFrame<List, size> frame;
