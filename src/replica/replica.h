@@ -75,8 +75,8 @@ struct Replica {
   Range parameters() { return w().slice(Elements(0), N); }
   Range buffers() { return w().slice(N, w().n - N); }
 
-  // While owners hold the current parts of the parameters (held_parts.h), w() is a read-only view
-  // over all parts. whole_w() is this worker's own array, which is out of date meanwhile.
+  // While owners hold the current parts of the parameters (sync/sharded_state.h), w() is a
+  // read-only view over all parts. whole_w() is this worker's own array, out of date meanwhile.
   void see(Range w) { seen_ = w; }
   void see_whole() { seen_.reset(); }
   Range whole_w() { return copies_[now_].w.all(); }
